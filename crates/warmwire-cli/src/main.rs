@@ -1,0 +1,2 @@
+//! The `warmwire` command.
+fn main() {}

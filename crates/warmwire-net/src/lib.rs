@@ -1,0 +1,1 @@
+//! Streams, name resolution, connecting and TLS for Warmwire.

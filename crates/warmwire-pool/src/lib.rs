@@ -1,0 +1,1 @@
+//! The connection pool of Warmwire as a pure state machine.

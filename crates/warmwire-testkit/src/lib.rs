@@ -1,0 +1,1 @@
+//! Scripted peers and helpers for Warmwire's tests.
