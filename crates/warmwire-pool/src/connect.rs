@@ -125,7 +125,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         dial
     }
 
-    fn finish_dial(&mut self, permit: Permit) -> Option<(usize, Option<usize>)> {
+    pub(crate) fn finish_dial(&mut self, permit: Permit) -> Option<(usize, Option<usize>)> {
         let Permit { dial, .. } = permit;
         let index = self.dials.find(dial);
         debug_assert!(index.is_some(), "a permit of another pool");
@@ -134,7 +134,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     }
 }
 
-fn new_connection<C>(
+pub(crate) fn new_connection<C>(
     inner: C,
     origin: usize,
     limits: &Limits,

@@ -7,6 +7,7 @@ mod connect;
 mod connection;
 mod counters;
 mod evict;
+mod exclusive;
 mod expiry;
 mod limits;
 mod list;
