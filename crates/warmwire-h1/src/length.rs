@@ -33,16 +33,17 @@ pub(crate) fn body_kind(
     if is_bodiless {
         return Ok(BodyKind::None);
     }
-    match (headers.contains_key(header::TRANSFER_ENCODING), declared_length(headers)?) {
-        (true, Some(_)) => Err(ResponseErrorKind::LengthAndEncoding.into()),
-        (true, None) => check_encoding(version, headers).map(|()| BodyKind::Chunked),
-        (false, Some(length)) => Ok(BodyKind::Length(length)),
-        (false, None) => Ok(BodyKind::UntilClose),
+    let has = |name| headers.contains_key(name);
+    match (has(header::TRANSFER_ENCODING), has(header::CONTENT_LENGTH)) {
+        (true, true) => Err(ResponseErrorKind::LengthAndEncoding.into()),
+        (true, false) => check_encoding(version, headers).map(|()| BodyKind::Chunked),
+        (false, true) => declared_length(headers).map(BodyKind::Length),
+        (false, false) => Ok(BodyKind::UntilClose),
     }
 }
 
 /// The value of all `Content-Length` lines, which must agree.
-fn declared_length(headers: &HeaderMap) -> Result<Option<u64>, ResponseError> {
+fn declared_length(headers: &HeaderMap) -> Result<u64, ResponseError> {
     let mut found = None;
     for value in headers.get_all(header::CONTENT_LENGTH) {
         let length = content_length(value.as_bytes());
@@ -52,7 +53,7 @@ fn declared_length(headers: &HeaderMap) -> Result<Option<u64>, ResponseError> {
         }
         found = length;
     }
-    Ok(found)
+    found.ok_or_else(|| ResponseErrorKind::InvalidContentLength.into())
 }
 
 /// Only `chunked`, alone and once: other codings were not asked for (RFC 9112,
