@@ -9,6 +9,7 @@ use crate::request::HeadFacts;
 use crate::response::{BodyKind, Received, ResponseHead};
 use crate::response_error::{Cut, ResponseError, ResponseErrorKind};
 use crate::reuse::Persistence;
+use crate::store;
 
 /// The receiving half of an exchange.
 #[derive(Debug)]
@@ -63,10 +64,18 @@ impl Receiving {
             };
             return self.accept_head(head, rest, input).map(Some);
         }
-        if !matches!(self.phase, Phase::Tunnel) && self.rest.is_empty() && !input.is_empty() {
-            self.rest = crate::store::take_all(input);
+        if matches!(self.phase, Phase::Tunnel) {
+            return Ok(None);
         }
-        self.decode_body(input)
+        loop {
+            if self.rest.is_empty() {
+                self.rest = store::take_all(input);
+            }
+            let received = self.decode_body(input)?;
+            if received.is_some() || input.is_empty() {
+                return Ok(received);
+            }
+        }
     }
 
     pub(crate) fn decode_eof(&mut self) -> Result<Received, ResponseError> {

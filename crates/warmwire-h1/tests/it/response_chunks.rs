@@ -1,6 +1,7 @@
 //! Section 7: bodies in chunks, and their trailers.
 
-use warmwire_h1::{Cut, KeepAlive, Limits, ResponseErrorKind, Verdict};
+use bytes::BytesMut;
+use warmwire_h1::{Cut, KeepAlive, Limits, Received, ResponseErrorKind, Verdict};
 
 use crate::support::{Outcome, Request, cut, get, receive};
 
@@ -119,4 +120,28 @@ fn a_cut_says_whether_data_or_trailers_are_missing() {
     assert_eq!(cut(&chunked("5\r\nhello\r\n0\r")), Some(Cut::Chunks { received: 5 }));
     assert_eq!(cut(&chunked("5\r\nhello\r\n0\r\n")), Some(Cut::Trailers));
     assert_eq!(cut(&chunked("0\r\na: b\r\n\r")), Some(Cut::Trailers));
+}
+
+#[test]
+fn what_came_with_the_head_is_decoded_before_what_came_later() {
+    let mut exchange = Request::get().sent();
+    let mut input = BytesMut::from(&format!("{HEAD}5\r\nhel")[..]);
+    assert!(matches!(exchange.decode(&mut input).unwrap(), Some(Received::Head(_))));
+    input.extend_from_slice(b"lo\r\n0\r\n\r\n");
+    let mut body = Vec::new();
+    while let Some(Received::Data(data)) = exchange.decode(&mut input).unwrap() {
+        body.extend_from_slice(&data);
+    }
+    assert_eq!(body, b"hello");
+    assert!(exchange.response_complete());
+}
+
+#[test]
+fn framing_that_came_with_the_head_does_not_hold_up_what_came_later() {
+    let mut exchange = Request::get().sent();
+    let mut input = BytesMut::from(&format!("{HEAD}5")[..]);
+    assert!(matches!(exchange.decode(&mut input).unwrap(), Some(Received::Head(_))));
+    input.extend_from_slice(b"\r\nhello");
+    let Some(Received::Data(data)) = exchange.decode(&mut input).unwrap() else { panic!() };
+    assert_eq!(data, "hello");
 }
