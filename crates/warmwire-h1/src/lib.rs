@@ -98,6 +98,7 @@ mod head;
 mod keep_alive;
 mod length;
 mod limits;
+mod notes;
 mod number;
 mod receive;
 mod request;
