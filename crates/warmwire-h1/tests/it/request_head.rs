@@ -54,6 +54,9 @@ fn the_four_forms_of_a_target() {
     );
     assert_eq!(line(Method::OPTIONS, Target::Asterisk).unwrap(), "OPTIONS * HTTP/1.1");
     assert_eq!(line(Method::GET, Target::Asterisk), form);
+    let asterisk = Uri::from_static("*");
+    assert_eq!(line(Method::OPTIONS, Target::Origin(&asterisk)).unwrap(), "OPTIONS * HTTP/1.1");
+    assert_eq!(line(Method::GET, Target::Origin(&asterisk)), form);
     assert_eq!(line(Method::CONNECT, Target::Authority("h:1")).unwrap(), "CONNECT h:1 HTTP/1.1");
     assert_eq!(line(Method::GET, Target::Authority("h:1")), form);
     assert_eq!(line(Method::CONNECT, Target::Origin(&uri)), form);

@@ -1,7 +1,8 @@
 //! Section 6: where the body of a response ends.
 
+use bytes::BytesMut;
 use http::Method;
-use warmwire_h1::{BodyKind, CloseReason, Cut, KeepAlive, ResponseErrorKind, Verdict};
+use warmwire_h1::{BodyKind, CloseReason, Cut, KeepAlive, Received, ResponseErrorKind, Verdict};
 
 use crate::support::{Request, cut, get, receive};
 
@@ -98,10 +99,8 @@ fn section_6_3_some_responses_have_no_body_whatever_they_say() {
 #[test]
 fn a_body_of_known_length_is_complete_with_its_last_byte() {
     let mut exchange = Request::get().sent();
-    let mut input = bytes::BytesMut::from("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nab");
-    let Some(warmwire_h1::Received::Head(head)) = exchange.decode(&mut input).unwrap() else {
-        panic!()
-    };
+    let mut input = BytesMut::from("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nab");
+    let Some(Received::Head(head)) = exchange.decode(&mut input).unwrap() else { panic!() };
     assert_eq!((head.body, head.body.length()), (BodyKind::Length(3), Some(3)));
     exchange.decode(&mut input).unwrap();
     assert_eq!((exchange.remaining(), exchange.response_complete()), (Some(1), false));
@@ -113,7 +112,7 @@ fn a_body_of_known_length_is_complete_with_its_last_byte() {
 #[test]
 fn an_empty_body_is_complete_with_the_head() {
     let mut exchange = Request::get().sent();
-    let mut input = bytes::BytesMut::from("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+    let mut input = BytesMut::from("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
     exchange.decode(&mut input).unwrap();
     assert!(exchange.response_complete());
 }
@@ -141,5 +140,23 @@ fn a_large_body_comes_whole_in_large_and_in_small_reads() {
         let outcome = receive(&mut Request::get().sent(), response.chunks(size));
         assert_eq!(outcome.error, None);
         assert!(outcome.body == body, "reads of {size} bytes");
+    }
+}
+
+#[test]
+fn a_small_read_leaves_the_buffer_with_the_caller_and_a_large_one_takes_it() {
+    let response = |len| {
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {len}\r\n\r\n");
+        [head.into_bytes(), vec![b'x'; len]].concat()
+    };
+    for (len, keeps) in [(2_000, true), (20_000, false)] {
+        let mut input = BytesMut::with_capacity(32 * 1024);
+        input.extend_from_slice(&response(len));
+        let mut exchange = Request::get().sent();
+        exchange.decode(&mut input).unwrap();
+        assert!(input.is_empty());
+        assert_eq!(input.capacity() == 32 * 1024, keeps, "a body of {len} bytes");
+        let Some(Received::Data(data)) = exchange.decode(&mut input).unwrap() else { panic!() };
+        assert_eq!(data.len(), len);
     }
 }
