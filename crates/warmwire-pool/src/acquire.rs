@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use crate::actions::Actions;
 use crate::limits::Scheduling;
 use crate::pool::Pool;
-use crate::reason::CloseReason;
 use crate::token::{ConnectionId, Lease, OriginId, Permit, WaiterId};
 
 /// The answer to [`Pool::acquire`].
@@ -173,10 +172,10 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         actions: &mut Actions<K, C>,
     ) -> Option<usize> {
         while let Some(index) = self.origins[origin].partial.front() {
-            if !self.connections[index].outlived(now) {
+            self.connections[index].retire_if_outlived(now);
+            if self.connections[index].may_lend() {
                 return Some(index);
             }
-            self.connections[index].retire(CloseReason::MaxLifetime);
             self.replace(index);
         }
         loop {

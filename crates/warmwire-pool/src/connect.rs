@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::acquire::{Grant, RefuseReason};
 use crate::actions::Actions;
+use crate::arena::Handle;
 use crate::connection::{Connection, Place};
 use crate::limits::Limits;
 use crate::list::Links;
@@ -65,7 +66,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         now: Instant,
         actions: &mut Actions<K, C>,
     ) -> Option<ConnectionId> {
-        let (origin, waiter) = self.finish_dial(permit)?;
+        let (origin, waiter) = self.finish_dial(permit.redeem())?;
         if let Some(waiter) = waiter {
             self.lose_dial(waiter);
         }
@@ -92,7 +93,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         now: Instant,
         actions: &mut Actions<K, C>,
     ) {
-        let Some((origin, waiter)) = self.finish_dial(permit) else { return };
+        let Some((origin, waiter)) = self.finish_dial(permit.redeem()) else { return };
         self.tally(origin, |counters| counters.open_failed += 1);
         if let Some(waiter) = waiter {
             self.lose_dial(waiter);
@@ -104,7 +105,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     /// A dial has died without a verdict: the task that made it was dropped. The waiter that made
     /// it gets a new permit, if it still waits; otherwise the room goes to the next one.
     pub fn connect_abandoned(&mut self, permit: Permit, now: Instant, actions: &mut Actions<K, C>) {
-        let Some((origin, waiter)) = self.finish_dial(permit) else { return };
+        let Some((origin, waiter)) = self.finish_dial(permit.redeem()) else { return };
         if let Some(waiter) = waiter {
             let permit = self.start_dial(origin, Some(waiter));
             self.give_permit(waiter, permit, actions);
@@ -125,8 +126,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         dial
     }
 
-    fn finish_dial(&mut self, permit: Permit) -> Option<(usize, Option<usize>)> {
-        let Permit { dial, .. } = permit;
+    fn finish_dial(&mut self, dial: Handle) -> Option<(usize, Option<usize>)> {
         let index = self.dials.find(dial);
         debug_assert!(index.is_some(), "a permit of another pool");
         let dial = self.end_dial(index?);

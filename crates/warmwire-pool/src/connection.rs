@@ -97,8 +97,14 @@ impl<C> Connection<C> {
         }
     }
 
-    pub(crate) fn outlived(&self, now: Instant) -> bool {
+    fn outlived(&self, now: Instant) -> bool {
         self.lifetime_deadline.is_some_and(|deadline| deadline <= now)
+    }
+
+    pub(crate) fn retire_if_outlived(&mut self, now: Instant) {
+        if self.outlived(now) {
+            self.retire(CloseReason::MaxLifetime);
+        }
     }
 
     /// Which of its deadlines has come while nobody uses it.

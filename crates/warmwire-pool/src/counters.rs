@@ -89,8 +89,8 @@ impl Counters {
     }
 
     pub(crate) fn uncount_request(&mut self, reused: bool) {
-        self.requests -= 1;
-        self.reused -= u64::from(reused);
+        self.requests = self.requests.saturating_sub(1);
+        self.reused = self.reused.saturating_sub(u64::from(reused));
     }
 
     pub(crate) fn activate(&mut self) {
