@@ -118,7 +118,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         }
         let waiter = self.enqueue(index, None);
         self.tally(index, |counters| counters.queued += 1);
-        self.review(index);
+        self.settle(index, now, actions);
         Acquire::Wait(waiter)
     }
 
@@ -165,7 +165,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     }
 
     /// Finds the connection to lend next. On the way, those whose time is over retire or close.
-    fn free_slot(
+    pub(crate) fn free_slot(
         &mut self,
         origin: usize,
         now: Instant,

@@ -101,6 +101,11 @@ impl Counters {
     /// Replaces one origin's share `before` of the waiting requests by `after`.
     pub(crate) fn change_waiting(&mut self, before: usize, after: usize) {
         self.waiting = self.waiting - before + after;
+    }
+
+    /// Called when a change is complete: on the way, a request that gets a permit may count as
+    /// waiting for a moment.
+    pub(crate) fn record_waiting(&mut self) {
         self.max_waiting = self.max_waiting.max(self.waiting);
     }
 }

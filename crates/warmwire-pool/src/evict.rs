@@ -1,5 +1,6 @@
 //! Many connections close at once.
 
+use std::collections::BTreeSet;
 use std::hash::Hash;
 use std::time::Instant;
 
@@ -32,12 +33,17 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     /// [`acquire`](Self::acquire) from now on. A waiter that has got its connection keeps it.
     pub fn close(&mut self, now: Instant, actions: &mut Actions<K, C>) {
         self.closed = true;
-        let waiters: Vec<_> = self.waiters.iter().map(|(handle, _)| handle.index).collect();
-        for index in waiters {
-            if let Some(origin) = self.queue_of(index) {
-                self.end_waiter(index, Grant::Refused(RefuseReason::Closed), actions);
-                self.settle(origin, now, actions);
-            }
+        let queued: Vec<_> = self
+            .waiters
+            .iter()
+            .filter_map(|(handle, _)| Some((self.queue_of(handle.index)?, handle.index)))
+            .collect();
+        for &(_, waiter) in &queued {
+            self.end_waiter(waiter, Grant::Refused(RefuseReason::Closed), actions);
+        }
+        let origins: BTreeSet<_> = queued.into_iter().map(|(origin, _)| origin).collect();
+        for origin in origins {
+            self.settle(origin, now, actions);
         }
         self.retire_all(CloseReason::Shutdown, now, actions, |_, _| true);
     }

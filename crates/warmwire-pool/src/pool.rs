@@ -160,9 +160,14 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         self.has_total_room()
     }
 
-    /// Restores order after a change at an origin: room that was freed goes to who waits for it,
-    /// and an origin with nothing left is forgotten.
+    /// Restores order after a change at an origin: free slots, then room that was freed go to who
+    /// waits for them, and an origin with nothing left is forgotten.
     pub(crate) fn settle(&mut self, origin: usize, now: Instant, actions: &mut Actions<K, C>) {
+        while !self.origins[origin].queue.is_empty()
+            && let Some(connection) = self.free_slot(origin, now, actions)
+        {
+            self.offer_slots(connection, now, actions);
+        }
         self.review(origin);
         while let Some((_, &first)) = self.starving.first_key_value() {
             if self.closed || !self.make_total_room(now, actions) {
@@ -171,7 +176,11 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             self.offer_dial(first, actions);
             self.review(first);
         }
-        self.forget_if_empty(origin);
+        // The room may have come from this origin's last connection.
+        if self.origins.contains(origin) {
+            self.tally(origin, Counters::record_waiting);
+            self.forget_if_empty(origin);
+        }
     }
 
     /// Brings what follows from an origin's queue and dials up to date.
@@ -198,7 +207,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     }
 
     pub(crate) fn forget_if_empty(&mut self, origin: usize) {
-        if !self.origins.contains(origin) || !self.origins[origin].is_empty() {
+        if !self.origins[origin].is_empty() {
             return;
         }
         let forgotten = self.origins.remove(origin);
