@@ -1,7 +1,11 @@
 //! The pool from outside, with a virtual clock.
 
+mod expiry;
 mod model;
 mod queue;
 mod reference;
 mod reuse;
+mod shutdown;
+mod slots;
 mod support;
+mod total;

@@ -319,10 +319,10 @@ impl Run {
             let origin = self.random.below(self.reference.limits.len());
             let reason = CloseReason::Evicted;
             let count = pool.evict(reason, now, actions, |&key, view| {
-                key == origin && view.id.number() % 3 > 0
+                key == origin && !view.id.number().is_multiple_of(3)
             });
             let chosen = |connection: &reference::Connection| {
-                connection.key == origin && connection.number % 3 > 0
+                connection.key == origin && !connection.number.is_multiple_of(3)
             };
             (count, self.reference.retire_all(reason, now, chosen))
         };
