@@ -1,9 +1,8 @@
-//! What the pool should do, written for the reader and not for speed: vectors, searched from end
-//! to end. Waiters, dials and connections have numbers, counted in order of their beginning.
+//! What the reference keeps, and the rules that its inputs share.
 
 use std::time::{Duration, Instant};
 
-use warmwire_pool::{CloseReason, Counters, Keep, Limits, RefuseReason, Scheduling, Verdict};
+use warmwire_pool::{CloseReason, Counters, Limits, RefuseReason, Scheduling};
 
 pub(crate) struct Reference {
     pub(crate) limits: Vec<Limits>,
@@ -18,7 +17,7 @@ pub(crate) struct Reference {
     pub(crate) totals: Counters,
     /// What was closed, in order.
     pub(crate) closed: Vec<(u64, CloseReason)>,
-    begun: [u64; 3],
+    pub(super) begun: [u64; 3],
 }
 
 #[derive(Clone)]
@@ -36,12 +35,12 @@ pub(crate) struct Connection {
     pub(crate) slots: usize,
     pub(crate) leased: usize,
     pub(crate) requests: u64,
-    peer_max_requests: Option<u64>,
-    last_used: Instant,
-    idle_deadline: Option<Instant>,
-    lifetime_deadline: Option<Instant>,
-    was_idle: bool,
-    retired: Option<CloseReason>,
+    pub(super) peer_max_requests: Option<u64>,
+    pub(super) last_used: Instant,
+    pub(super) idle_deadline: Option<Instant>,
+    pub(super) lifetime_deadline: Option<Instant>,
+    pub(super) was_idle: bool,
+    pub(super) retired: Option<CloseReason>,
 }
 
 pub(crate) struct Dial {
@@ -75,285 +74,7 @@ pub(crate) struct Lease {
     pub(crate) idle_for: Duration,
 }
 
-#[derive(Debug, PartialEq)]
-pub(crate) enum Answer {
-    Reuse(Lease),
-    Open { dial: u64, waiter: u64 },
-    Wait(u64),
-    Refuse(RefuseReason),
-}
-
-#[derive(Debug, PartialEq)]
-pub(crate) enum Polled {
-    Pending,
-    Open(u64),
-    Ended(State),
-}
-
 impl Reference {
-    pub(crate) fn new(limits: Vec<Limits>, max_total: usize) -> Self {
-        let origins = limits.iter().map(Origin::unknown).collect();
-        Self {
-            limits,
-            max_total,
-            is_closed: false,
-            connections: Vec::new(),
-            dials: Vec::new(),
-            waiters: Vec::new(),
-            idle: Vec::new(),
-            origins,
-            totals: Counters::default(),
-            closed: Vec::new(),
-            begun: [0; 3],
-        }
-    }
-
-    pub(crate) fn acquire(&mut self, key: usize, now: Instant) -> Answer {
-        self.origins[key].known = true;
-        if self.is_closed {
-            return Answer::Refuse(self.refuse(key, RefuseReason::Closed));
-        }
-        if let Some(number) = self.lendable(key, now) {
-            let lease = self.lend(number, true, now);
-            self.place(number);
-            return Answer::Reuse(lease);
-        }
-        let uncovered = self.uncovered(key, self.queue(key).len() + 1);
-        if uncovered > 0 && self.has_room(key) && self.make_total_room() {
-            let dial = self.dial(key, None);
-            let waiter = self.wait(key);
-            self.find_dial(dial).waiter = Some(waiter);
-            self.find_dial(dial).collected = true;
-            return Answer::Open { dial, waiter };
-        }
-        let limit = self.limits[key].max_waiting;
-        if uncovered > limit {
-            let full = RefuseReason::QueueFull { waiting: uncovered - 1, limit };
-            return Answer::Refuse(self.refuse(key, full));
-        }
-        self.count(key, |counters| counters.queued += 1);
-        Answer::Wait(self.wait(key))
-    }
-
-    pub(crate) fn open(&mut self, key: usize) -> Result<u64, ()> {
-        self.origins[key].known = true;
-        if self.is_closed || !self.has_room(key) || !self.has_total_room() {
-            self.count(key, |counters| counters.refused += 1);
-            return Err(());
-        }
-        let dial = self.dial(key, None);
-        self.find_dial(dial).collected = true;
-        Ok(dial)
-    }
-
-    pub(crate) fn poll(&mut self, waiter: u64, now: Instant) -> Polled {
-        let at = self.waiters.iter().position(|w| w.number == waiter).expect("a live waiter");
-        if let State::Leased(lease) = self.waiters[at].state.clone() {
-            let connection = self.find(lease.connection);
-            let alone = connection.leased == 1;
-            let spoilt = connection.retired.or(connection.expired(now).filter(|_| alone));
-            if let Some(reason) = spoilt.filter(|_| lease.reused && !self.is_closed) {
-                self.waiters[at].state = State::Queued;
-                self.release(&lease, Verdict::Unused(reason), now);
-            }
-        }
-        let offered =
-            self.dials.iter_mut().find(|dial| dial.waiter == Some(waiter) && !dial.collected);
-        if let Some(dial) = offered {
-            dial.collected = true;
-            return Polled::Open(dial.number);
-        }
-        if self.waiters[at].state == State::Queued {
-            return Polled::Pending;
-        }
-        let mut state = self.waiters.remove(at).state;
-        if let State::Leased(lease) = &mut state {
-            lease.idle_for = lease.idle_since.map_or(Duration::ZERO, |since| now - since);
-        }
-        Polled::Ended(state)
-    }
-
-    pub(crate) fn cancel(&mut self, waiter: u64, now: Instant) {
-        let at = self.waiters.iter().position(|w| w.number == waiter).expect("a live waiter");
-        let waiter = self.waiters.remove(at);
-        match waiter.state {
-            State::Queued => {
-                self.leave_dial(waiter.number);
-                self.count(waiter.key, |counters| counters.cancelled += 1);
-            }
-            State::Leased(lease) => {
-                self.count(waiter.key, |counters| counters.cancelled += 1);
-                self.release(&lease, Verdict::Untouched, now);
-            }
-            State::Failed(_) | State::Refused => {}
-        }
-        self.settle(now);
-    }
-
-    pub(crate) fn connected(&mut self, dial: u64, slots: u32, jitter: f64, now: Instant) -> u64 {
-        let key = self.end_dial(dial).key;
-        let number = self.number(0);
-        let limits = self.limits[key];
-        let slots = slots.max(1) as usize;
-        self.origins[key].expected_slots = slots;
-        self.connections.push(Connection {
-            number,
-            key,
-            slots,
-            leased: 0,
-            requests: 0,
-            peer_max_requests: None,
-            last_used: now,
-            idle_deadline: limits.idle_timeout.map(|timeout| now + timeout),
-            lifetime_deadline: limits
-                .max_lifetime
-                .map(|max| now + max - max.mul_f64(jitter / 10.0)),
-            was_idle: false,
-            retired: None,
-        });
-        let open = self.connections.iter().filter(|c| c.key == key).count();
-        self.origins[key].counters.max_open = self.origins[key].counters.max_open.max(open);
-        self.totals.max_open = self.totals.max_open.max(self.connections.len());
-        self.count(key, |counters| {
-            counters.opened += 1;
-            counters.connect_time += Duration::from_millis(10);
-        });
-        if self.is_closed {
-            self.close_connection(number, CloseReason::Shutdown);
-        } else {
-            self.serve(number, now);
-        }
-        self.settle(now);
-        number
-    }
-
-    pub(crate) fn connect_failed(&mut self, dial: u64, now: Instant) {
-        let dial = self.end_dial(dial);
-        self.count(dial.key, |counters| counters.open_failed += 1);
-        if let Some(waiter) = dial.waiter {
-            self.find_waiter(waiter).state = State::Failed(dial.number);
-        }
-        self.settle(now);
-    }
-
-    pub(crate) fn connect_abandoned(&mut self, dial: u64, now: Instant) {
-        let dial = self.end_dial(dial);
-        if let Some(waiter) = dial.waiter {
-            self.dial(dial.key, Some(waiter));
-        }
-        self.settle(now);
-    }
-
-    pub(crate) fn release(&mut self, lease: &Lease, verdict: Verdict, now: Instant) {
-        let key = self.find(lease.connection).key;
-        let idle_timeout = self.limits[key].idle_timeout;
-        let connection = self.find_mut(lease.connection);
-        connection.leased -= 1;
-        let mut counts = lease.counted;
-        match verdict {
-            Verdict::Keep(Keep { idle_timeout: asked, requests_left }) => {
-                connection.last_used = now;
-                connection.idle_deadline = asked.or(idle_timeout).map(|timeout| now + timeout);
-                if let Some(left) = requests_left {
-                    connection.peer_max_requests = Some(connection.requests + left);
-                }
-                if asked == Some(Duration::ZERO) {
-                    connection.retired.get_or_insert(CloseReason::PeerAsked);
-                }
-            }
-            Verdict::Close(reason) => {
-                connection.last_used = now;
-                connection.retired.get_or_insert(reason);
-            }
-            Verdict::Unused(reason) => {
-                counts = false;
-                connection.retired.get_or_insert(reason);
-            }
-            Verdict::Untouched => counts = false,
-        }
-        if lease.counted && !counts {
-            connection.requests -= 1;
-            self.count(key, |counters| {
-                counters.requests -= 1;
-                counters.reused -= u64::from(lease.reused);
-            });
-        }
-        self.keep_or_close(lease.connection, now);
-        self.settle(now);
-    }
-
-    pub(crate) fn closed_by_peer(&mut self, number: u64, reason: CloseReason, now: Instant) {
-        let Some(connection) = self.connections.iter_mut().find(|c| c.number == number) else {
-            return;
-        };
-        if connection.leased == 0 {
-            self.close_connection(number, reason);
-        } else {
-            connection.retired.get_or_insert(reason);
-            self.place(number);
-        }
-        self.settle(now);
-    }
-
-    pub(crate) fn set_slots(&mut self, number: u64, slots: u32, now: Instant) {
-        let Some(connection) = self.connections.iter_mut().find(|c| c.number == number) else {
-            return;
-        };
-        let slots = slots.max(1) as usize;
-        connection.slots = slots;
-        let (key, leased) = (connection.key, connection.leased);
-        self.origins[key].expected_slots = slots;
-        if leased > 0 {
-            self.retire_if_outlived(number, now);
-            self.serve(number, now);
-        }
-        self.settle(now);
-    }
-
-    pub(crate) fn lease_idle(&mut self, number: u64, now: Instant) -> Option<Lease> {
-        if !self.idle.contains(&number) {
-            return None;
-        }
-        let lease = self.lend(number, false, now);
-        self.place(number);
-        Some(lease)
-    }
-
-    pub(crate) fn expire(&mut self, now: Instant) {
-        for number in self.idle.clone() {
-            if let Some(reason) = self.find(number).expired(now) {
-                self.close_connection(number, reason);
-            }
-        }
-        self.settle(now);
-    }
-
-    pub(crate) fn retire_all(
-        &mut self,
-        reason: CloseReason,
-        now: Instant,
-        chosen: impl Fn(&Connection) -> bool,
-    ) -> usize {
-        let chosen: Vec<_> =
-            self.connections.iter().filter(|c| chosen(c)).map(|c| c.number).collect();
-        for &number in &chosen {
-            self.closed_by_peer(number, reason, now);
-        }
-        chosen.len()
-    }
-
-    pub(crate) fn close(&mut self, now: Instant) {
-        self.is_closed = true;
-        for waiter in self.waiters.iter_mut().filter(|w| w.state == State::Queued) {
-            waiter.state = State::Refused;
-        }
-        self.dials.retain(|dial| dial.collected);
-        for dial in &mut self.dials {
-            dial.waiter = None;
-        }
-        self.retire_all(CloseReason::Shutdown, now, |_| true);
-    }
-
     /// Ends a step: fills in the gauges, and forgets origins with nothing left.
     pub(crate) fn finish_step(&mut self) {
         let mut sum = Counters::default();
@@ -406,51 +127,51 @@ impl Reference {
         self.idle.iter().filter_map(|&number| self.find(number).deadline()).min()
     }
 
-    fn number(&mut self, kind: usize) -> u64 {
+    pub(super) fn number(&mut self, kind: usize) -> u64 {
         self.begun[kind] += 1;
         self.begun[kind]
     }
 
-    fn refuse(&mut self, key: usize, reason: RefuseReason) -> RefuseReason {
+    pub(super) fn refuse(&mut self, key: usize, reason: RefuseReason) -> RefuseReason {
         self.count(key, |counters| counters.refused += 1);
         reason
     }
 
-    fn count(&mut self, key: usize, count: impl Fn(&mut Counters)) {
+    pub(super) fn count(&mut self, key: usize, count: impl Fn(&mut Counters)) {
         count(&mut self.origins[key].counters);
         count(&mut self.totals);
     }
 
-    fn wait(&mut self, key: usize) -> u64 {
+    pub(super) fn wait(&mut self, key: usize) -> u64 {
         let number = self.number(1);
         self.waiters.push(Waiter { number, key, state: State::Queued });
         number
     }
 
-    fn dial(&mut self, key: usize, waiter: Option<u64>) -> u64 {
+    pub(super) fn dial(&mut self, key: usize, waiter: Option<u64>) -> u64 {
         let number = self.number(2);
         self.dials.push(Dial { number, key, waiter, collected: false });
         number
     }
 
-    fn end_dial(&mut self, number: u64) -> Dial {
+    pub(super) fn end_dial(&mut self, number: u64) -> Dial {
         let at = self.dials.iter().position(|dial| dial.number == number).expect("a live dial");
         self.dials.remove(at)
     }
 
     /// A waiter leaves: its dial goes on for others, its permit does not if it was not collected.
-    fn leave_dial(&mut self, waiter: u64) {
+    pub(super) fn leave_dial(&mut self, waiter: u64) {
         self.dials.retain(|dial| dial.waiter != Some(waiter) || dial.collected);
         for dial in self.dials.iter_mut().filter(|dial| dial.waiter == Some(waiter)) {
             dial.waiter = None;
         }
     }
 
-    fn find_dial(&mut self, number: u64) -> &mut Dial {
+    pub(super) fn find_dial(&mut self, number: u64) -> &mut Dial {
         self.dials.iter_mut().find(|dial| dial.number == number).expect("a live dial")
     }
 
-    fn find_waiter(&mut self, number: u64) -> &mut Waiter {
+    pub(super) fn find_waiter(&mut self, number: u64) -> &mut Waiter {
         self.waiters.iter_mut().find(|waiter| waiter.number == number).expect("a live waiter")
     }
 
@@ -458,17 +179,17 @@ impl Reference {
         self.connections.iter().find(|c| c.number == number).expect("a live connection")
     }
 
-    fn find_mut(&mut self, number: u64) -> &mut Connection {
+    pub(super) fn find_mut(&mut self, number: u64) -> &mut Connection {
         self.connections.iter_mut().find(|c| c.number == number).expect("a live connection")
     }
 
-    fn has_room(&self, key: usize) -> bool {
+    pub(super) fn has_room(&self, key: usize) -> bool {
         let open = self.connections.iter().filter(|c| c.key == key).count();
         let dials = self.dials.iter().filter(|dial| dial.key == key).count();
         open + dials < self.limits[key].max_connections
     }
 
-    fn make_total_room(&mut self) -> bool {
+    pub(super) fn make_total_room(&mut self) -> bool {
         if !self.has_total_room()
             && let Some(&oldest) = self.idle.last()
         {
@@ -477,13 +198,13 @@ impl Reference {
         self.has_total_room()
     }
 
-    fn uncovered(&self, key: usize, waiters: usize) -> usize {
+    pub(super) fn uncovered(&self, key: usize, waiters: usize) -> usize {
         let dials = self.dials.iter().filter(|dial| dial.key == key).count();
         waiters.saturating_sub(dials * self.origins[key].expected_slots)
     }
 
     /// Free slots, then room go to who waits for them.
-    fn settle(&mut self, now: Instant) {
+    pub(super) fn settle(&mut self, now: Instant) {
         for key in 0..self.origins.len() {
             while !self.queue(key).is_empty()
                 && let Some(number) = self.lendable(key, now)
@@ -515,7 +236,7 @@ impl Reference {
         }
     }
 
-    fn lendable(&mut self, key: usize, now: Instant) -> Option<u64> {
+    pub(super) fn lendable(&mut self, key: usize, now: Instant) -> Option<u64> {
         while let Some(&number) = self.origins[key].partial.first() {
             self.retire_if_outlived(number, now);
             if self.find(number).may_lend(&self.limits[key]) {
@@ -536,7 +257,7 @@ impl Reference {
         }
     }
 
-    fn lend(&mut self, number: u64, counted: bool, now: Instant) -> Lease {
+    pub(super) fn lend(&mut self, number: u64, counted: bool, now: Instant) -> Lease {
         let connection = self.find_mut(number);
         let reused = connection.was_idle || connection.requests > 0;
         let idle_since = (reused && connection.leased == 0).then_some(connection.last_used);
@@ -552,7 +273,7 @@ impl Reference {
         Lease { connection: number, counted, reused, requests, idle_since, idle_for }
     }
 
-    fn serve(&mut self, number: u64, now: Instant) {
+    pub(super) fn serve(&mut self, number: u64, now: Instant) {
         let key = self.find(number).key;
         while let Some(&waiter) = self.queue(key).first()
             && self.find(number).may_lend(&self.limits[key])
@@ -569,7 +290,7 @@ impl Reference {
         }
     }
 
-    fn keep_or_close(&mut self, number: u64, now: Instant) {
+    pub(super) fn keep_or_close(&mut self, number: u64, now: Instant) {
         let connection = self.find(number);
         let exhausted = connection.exhausted(&self.limits[connection.key]);
         let over = connection.retired.or(exhausted).or(connection.expired(now));
@@ -582,14 +303,14 @@ impl Reference {
         }
     }
 
-    fn retire_if_outlived(&mut self, number: u64, now: Instant) {
+    pub(super) fn retire_if_outlived(&mut self, number: u64, now: Instant) {
         let connection = self.find_mut(number);
         if connection.lifetime_deadline.is_some_and(|deadline| deadline <= now) {
             connection.retired.get_or_insert(CloseReason::MaxLifetime);
         }
     }
 
-    fn place(&mut self, number: u64) {
+    pub(super) fn place(&mut self, number: u64) {
         let connection = self.find(number);
         let key = connection.key;
         let idle = connection.leased == 0;
@@ -622,7 +343,7 @@ impl Reference {
         self.origins[key].partial.retain(|&other| other != number);
     }
 
-    fn close_connection(&mut self, number: u64, reason: CloseReason) {
+    pub(super) fn close_connection(&mut self, number: u64, reason: CloseReason) {
         let key = self.find(number).key;
         self.unlist(number);
         self.connections.retain(|connection| connection.number != number);
@@ -635,7 +356,7 @@ impl Reference {
 }
 
 impl Origin {
-    fn unknown(limits: &Limits) -> Self {
+    pub(super) fn unknown(limits: &Limits) -> Self {
         Self {
             known: false,
             idle: Vec::new(),
