@@ -101,7 +101,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         }
         if let Some(connection) = self.free_slot(index, now, actions) {
             let lease = self.lend(connection, true, now);
-            self.replace(connection);
+            self.relist(connection);
             return Acquire::Reuse(lease);
         }
         let entry = &self.origins[index];
@@ -130,7 +130,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     pub fn lease_idle(&mut self, id: ConnectionId, now: Instant) -> Option<Lease> {
         let index = self.connections.find(id.0).filter(|&i| self.connections[i].leased == 0)?;
         let lease = self.lend(index, false, now);
-        self.replace(index);
+        self.relist(index);
         Some(lease)
     }
 
@@ -176,7 +176,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             if self.connections[index].may_lend() {
                 return Some(index);
             }
-            self.replace(index);
+            self.relist(index);
         }
         loop {
             let entry = &self.origins[origin];

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use crate::actions::Actions;
 use crate::arena::{Arena, Handle};
-use crate::connection::{Connection, Place};
+use crate::connection::Connection;
+use crate::place::Place;
 use crate::pool::Pool;
 
 impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {

@@ -121,9 +121,11 @@ mod expiry;
 mod limits;
 mod list;
 mod origin;
+mod place;
 mod pool;
 mod reason;
 mod release;
+mod settle;
 mod token;
 mod waiters;
 

@@ -146,7 +146,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             let lease = self.lend(index, true, now);
             self.end_waiter(waiter, Grant::Lease(lease), actions);
         }
-        self.replace(index);
+        self.relist(index);
         let entry = &self.origins[origin];
         if entry.idle.len() > entry.limits.max_idle
             && let Some(oldest) = entry.idle.back()
