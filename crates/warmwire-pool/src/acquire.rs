@@ -191,7 +191,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         }
     }
 
-    pub(crate) fn refuse(&mut self, origin: usize, reason: RefuseReason) -> RefuseReason {
+    fn refuse(&mut self, origin: usize, reason: RefuseReason) -> RefuseReason {
         self.tally(origin, |counters| counters.refused += 1);
         self.forget_if_empty(origin);
         reason

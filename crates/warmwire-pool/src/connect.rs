@@ -7,6 +7,7 @@ use crate::acquire::{Grant, RefuseReason};
 use crate::actions::Actions;
 use crate::arena::Handle;
 use crate::connection::Connection;
+use crate::counters::Counters;
 use crate::limits::Limits;
 use crate::list::Links;
 use crate::origin::slots;
@@ -29,30 +30,31 @@ pub struct Opened {
 }
 
 impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
-    /// Asks for a permit to dial without a request that waits: to warm an origin up.
+    /// Asks for a permit to dial without a request that waits: to warm an origin up. Closes nothing
+    /// to make room.
     ///
     /// # Errors
-    /// Closes nothing to make room: [`RefuseReason::NoRoom`] when a limit is reached.
+    /// [`RefuseReason::NoRoom`] when a limit on connections is reached.
     pub fn open(&mut self, origin: OriginId) -> Result<Permit, RefuseReason> {
         let Some(index) = self.origins.find(origin.0) else {
             return Err(RefuseReason::UnknownOrigin);
         };
-        if self.closed {
-            return Err(self.refuse(index, RefuseReason::Closed));
-        }
         let entry = &self.origins[index];
-        let full = if !entry.has_room() {
-            Some((&entry.counters, entry.limits.max_connections))
-        } else if !self.has_total_room() {
-            Some((&self.totals, self.max_total_connections))
-        } else {
-            None
-        };
-        if let Some((counters, limit)) = full {
+        let full = |counters: &Counters, limit| {
             let connections = counters.open + counters.connecting;
-            return Err(self.refuse(index, RefuseReason::NoRoom { connections, limit }));
-        }
-        Ok(self.start_dial(index, None))
+            Err(RefuseReason::NoRoom { connections, limit })
+        };
+        let refused = if self.closed {
+            Err(RefuseReason::Closed)
+        } else if !entry.has_room() {
+            full(&entry.counters, entry.limits.max_connections)
+        } else if !self.has_total_room() {
+            full(&self.totals, self.max_total_connections)
+        } else {
+            return Ok(self.start_dial(index, None));
+        };
+        self.forget_if_empty(index);
+        refused
     }
 
     /// A dial has given a connection. It serves as many of the waiters as it has slots, the first

@@ -8,4 +8,5 @@ mod reuse;
 mod shutdown;
 mod slots;
 mod support;
+mod tokens;
 mod total;

@@ -61,6 +61,11 @@ fn warming_stays_within_the_limits_and_closes_nothing() {
     let full = RefuseReason::NoRoom { connections: 3, limit: 3 };
     assert_eq!(sim.pool.open(b).err(), Some(full));
     assert_eq!(sim.closed(), []);
+    assert_eq!(
+        sim.known("b").map(|_| sim.pool.totals().refused),
+        Some(0),
+        "no request was refused"
+    );
     assert!(sim.reuse("a").reused(), "a warm connection costs no handshake");
 }
 

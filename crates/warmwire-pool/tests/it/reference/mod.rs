@@ -72,7 +72,6 @@ impl Reference {
     pub(crate) fn open(&mut self, key: usize) -> Result<u64, ()> {
         self.origins[key].known = true;
         if self.is_closed || !self.has_room(key) || !self.has_total_room() {
-            self.count(key, |counters| counters.refused += 1);
             return Err(());
         }
         let dial = self.dial(key, None);
