@@ -67,7 +67,8 @@
 //! - No waiter waits while a slot is free at its origin, or while there is room for a dial that no
 //!   dial in progress makes needless.
 //! - Waiters of an origin are served in order of arrival; where only the limit over all origins is
-//!   in the way, origins are served in the order in which their first waiters arrived.
+//!   in the way, origins are served in the order in which their first waiters arrived. An origin
+//!   whose own waiters keep its connections busy is not made to give one up.
 //! - A slot or permit given to a waiter that is cancelled goes to the next one.
 //! - A pool with nothing idle has no deadline.
 //!
