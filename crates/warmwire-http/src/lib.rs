@@ -63,10 +63,3 @@ pub use warmwire_net::{
     BoxFuture, Connect, ConnectTarget, Io, Resolve, SystemResolver, Tls, TlsVersion,
 };
 pub use warmwire_pool::{CloseReason, ConnectionId, Scheduling};
-#[test]
-fn sizes() {
-    eprintln!("exchange {} wire {} trace {} head {} resphead {} response {} lease {} info {} conn {} body {} acq {} received {}", size_of::<warmwire_h1::Exchange>(), size_of::<wire::Wire>(), size_of::<trace::Trace>(), size_of::<send::Head>(), size_of::<warmwire_h1::ResponseHead>(), size_of::<Response>(), size_of::<core::ConnectionLease>(), size_of::<ConnectionInfo>(), size_of::<conn::Conn>(), size_of::<Body>(), size_of::<core::Acquired>(), size_of::<warmwire_h1::Received>());
-    let a = Agent::new();
-    let f = a.get("http://x/").send();
-    eprintln!("send future {} builder {}", size_of_val(&f), size_of::<RequestBuilder>());
-}
