@@ -56,11 +56,15 @@ impl HeadScan {
         request: &HeadFacts,
     ) -> Result<Option<Parsed>, ResponseError> {
         check_prefix(input)?;
+        if self.scanned == 0
+            && let Some(parsed) = parse_at_once(input, limits, request)
+        {
+            return Ok(Some(parsed));
+        }
         let Some(len) = self.find_end(input, limits)? else { return Ok(None) };
         // The head after a 1xx head must lie in one piece, so what follows a
-        // 1xx head stays in `input`. (A 101 ends the exchange's HTTP.)
-        let is_interim = input[STATUS_AT] == b'1' && !input[STATUS_AT..].starts_with(b"101");
-        let mut all = if is_interim {
+        // 1xx head stays in `input`.
+        let mut all = if is_interim(input) {
             let head = store::copy(&input[..len]);
             input.advance(len);
             head
@@ -68,8 +72,10 @@ impl HeadScan {
             store::take_all(input)
         };
         let rest = all.split_off(len);
-        let (head, persistence) = parse(&all, limits, request)?;
-        Ok(Some(Parsed { head, persistence, rest }))
+        match parse(&all, limits, request)? {
+            Some((_, head, persistence)) => Ok(Some(Parsed { head, persistence, rest })),
+            None => Err(locate_bad_line(&all)),
+        }
     }
 
     /// The length of the head with its empty line. Lines may end in LF alone,
@@ -92,6 +98,27 @@ impl HeadScan {
             false => Ok(None),
         }
     }
+}
+
+/// Parses a final head that came in one small read, as nearly all do, without a
+/// search for its end. What is not complete and flawless is left to the search,
+/// which also finds where the fault lies.
+fn parse_at_once(input: &mut BytesMut, limits: &Limits, request: &HeadFacts) -> Option<Parsed> {
+    if input.len() > store::COPY_MAX.min(limits.max_head_bytes) || is_interim(input) {
+        return None;
+    }
+    let mut all = store::copy(input);
+    let (len, head, persistence) = parse(&all, limits, request).ok()??;
+    let rest = all.split_off(len);
+    input.clear();
+    Some(Parsed { head, persistence, rest })
+}
+
+/// Whether a head has a 1xx status. (A 101 is not one: it ends HTTP on this
+/// connection.)
+fn is_interim(head: &[u8]) -> bool {
+    let status = head.get(STATUS_AT..).unwrap_or_default();
+    status.starts_with(b"1") && !status.starts_with(b"101")
 }
 
 /// Says early that the peer speaks another protocol, which may wait for us
@@ -132,12 +159,12 @@ fn find_line_feed(bytes: &[u8]) -> Option<usize> {
     bytes[at..].iter().position(|&b| b == b'\n').map(|position| at + position)
 }
 
-/// Parses a head that is known to end in an empty line.
+/// Parses the head that `bytes` begin with; `None` when its end is missing.
 fn parse(
     bytes: &Bytes,
     limits: &Limits,
     request: &HeadFacts,
-) -> Result<(ResponseHead, Persistence), ResponseError> {
+) -> Result<Option<(usize, ResponseHead, Persistence)>, ResponseError> {
     let mut stack = [const { MaybeUninit::uninit() }; STACK_HEADERS];
     let mut heap = Vec::new();
     let slots = if limits.max_headers <= STACK_HEADERS {
@@ -153,9 +180,13 @@ fn parse(
 
     let mut response = httparse::Response::new(&mut []);
     match config.parse_response_with_uninit_headers(&mut response, bytes, slots) {
-        Ok(Status::Complete(len)) if len == bytes.len() => build(&response, bytes, request),
+        Ok(Status::Complete(len)) => {
+            let (head, persistence) = build(&response, bytes, request)?;
+            Ok(Some((len, head, persistence)))
+        }
+        Ok(Status::Partial) => Ok(None),
         Err(httparse::Error::TooManyHeaders) => Err(ResponseErrorKind::TooManyHeaders.into()),
-        Ok(_) | Err(_) => Err(locate_bad_line(bytes)),
+        Err(_) => Err(locate_bad_line(bytes)),
     }
 }
 

@@ -163,3 +163,12 @@ fn f103_a_tunnel_opens_with_2xx_only() {
     let outcome = receive(&mut Request::new(Method::CONNECT).sent(), [&refusal[..]]);
     assert_eq!((&outcome.body[..], outcome.verdict), (&b"no"[..], kept()));
 }
+
+#[test]
+fn an_exchange_and_what_it_hands_out_move_between_threads() {
+    fn check<T: Send + Sync + 'static>() {}
+    check::<warmwire_h1::Exchange>();
+    check::<warmwire_h1::Received>();
+    check::<warmwire_h1::RequestError>();
+    check::<warmwire_h1::ResponseError>();
+}
