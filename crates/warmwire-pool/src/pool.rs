@@ -1,4 +1,4 @@
-//! The pool's state, its origins, and what keeps both in order.
+//! The pool's state, its origins and its numbers.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
