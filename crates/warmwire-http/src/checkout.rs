@@ -112,7 +112,7 @@ fn usable(mut lease: ConnectionLease, repeatable: bool) -> Option<ConnectionLeas
     let known = lease.lease();
     let look = known.reused();
     let ask_kernel = !repeatable || known.idle_for() >= FRESH;
-    let conn = lease.connection.conn.as_mut()?;
+    let conn = lease.conn_mut();
     let settled = conn.settle_here().map_err(|_| warmwire_pool::CloseReason::Failed);
     let found = match settled {
         Ok(()) if look => conn.look(ask_kernel),
@@ -132,7 +132,7 @@ fn note(trace: &mut Trace, lease: &ConnectionLease, now: Instant) {
     let waited = now.duration_since(trace.started);
     trace.acquired = now;
     let known = lease.lease();
-    let established = lease.established();
+    let established = lease.conn().established.clone();
     let mut timings = Timings::default();
     if !known.reused() {
         let phases = established.phases;

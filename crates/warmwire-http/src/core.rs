@@ -55,7 +55,6 @@ pub(crate) struct Config {
     pub(crate) max_idle_timeout: Duration,
     pub(crate) keep_alive: bool,
     pub(crate) drain: Drain,
-    pub(crate) expect_continue_timeout: Duration,
     pub(crate) default_headers: HeaderMap,
     pub(crate) unix_socket: Option<Arc<std::path::Path>>,
     pub(crate) h1: warmwire_h1::Limits,
@@ -69,6 +68,8 @@ pub(crate) struct Timeouts {
     pub(crate) response: Option<Duration>,
     pub(crate) read: Option<Duration>,
     pub(crate) total: Option<Duration>,
+    /// How long a body waits for `100 Continue`.
+    pub(crate) expect_continue: Duration,
 }
 
 /// How much of a dropped response is read so that its connection can be kept.
@@ -169,11 +170,14 @@ pub(crate) async fn drained(core: &Core) {
 }
 
 impl ConnectionLease {
-    /// What does not change while the connection lives.
-    pub(crate) fn established(&self) -> Arc<Established> {
-        let conn = self.connection.conn.as_ref();
-        conn.expect("a lease has its connection: the slot of an unlent one is full")
-            .established
-            .clone()
+    pub(crate) fn conn(&self) -> &Conn {
+        self.connection.conn.as_ref().expect(LENT)
+    }
+
+    pub(crate) fn conn_mut(&mut self) -> &mut Conn {
+        self.connection.conn.as_mut().expect(LENT)
     }
 }
+
+/// The pool lends a connection with one slot once at a time, and a lease gives it back whole.
+const LENT: &str = "a lease holds its connection until it is released";
