@@ -1,0 +1,7 @@
+//! The real binary, as a user runs it.
+
+mod bench;
+mod command_line;
+mod interrupt;
+mod simulation;
+mod support;
