@@ -1,1 +1,29 @@
 //! Streams, name resolution, connecting and TLS for Warmwire.
+//!
+//! The one crate that names sockets. It opens a connection to a [`Target`] and hands over the
+//! [`Stream`] with what was measured on the way; it knows neither HTTP nor a pool, keeps nothing
+//! between two calls (but TLS sessions, see [`Tls`]), and never retries.
+//!
+//! [`Connector::connect`] goes through three phases, each of which is measured and named in the
+//! error when it fails: look-up ([`Resolve`]), TCP or Unix connect (addresses raced as RFC 8305
+//! says, see [`race`]) and the TLS handshake.
+
+mod connect;
+mod connector;
+mod error;
+mod race;
+mod resolve;
+mod socket;
+mod stream;
+mod tls;
+
+pub use connect::{Connect, ConnectTarget, TcpConnect};
+pub use connector::{Connected, Connector, Phases, Target};
+pub use error::{Attempt, CertificateFault, ConnectError, ConnectFault, ConnectPhase};
+pub use resolve::{Resolve, SystemResolver};
+pub use socket::SocketOptions;
+pub use stream::{Io, Quiet, Socket, Stream};
+pub use tls::{Tls, TlsError, TlsInfo, TlsVersion};
+
+/// A boxed future, as the traits [`Connect`] and [`Resolve`] return it.
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

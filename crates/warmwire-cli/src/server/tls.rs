@@ -17,7 +17,7 @@ pub(super) fn acceptor(version: TlsVersion) -> anyhow::Result<(TlsAcceptor, Stri
         TlsVersion::V12 => [&version::TLS12],
         TlsVersion::V13 => [&version::TLS13],
     };
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&versions)?
         .with_no_client_auth()

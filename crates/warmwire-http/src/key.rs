@@ -1,0 +1,282 @@
+//! What connections may be shared by: the pool's key.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use hashbrown::Equivalent;
+use http::Uri;
+use warmwire_net::Target;
+
+use crate::error::{Error, ErrorKind};
+
+/// Whether TLS is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Scheme {
+    Http,
+    Https,
+}
+
+impl Scheme {
+    pub(crate) fn default_port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        }
+    }
+}
+
+/// Where a request goes: all that decides which connections it may use, borrowed from the request
+/// so that finding a connection allocates nothing.
+///
+/// TLS settings, resolver, local address and the rest that also affects trust or route are one
+/// for all requests of an agent, and no two agents share a pool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address<'a> {
+    pub(crate) scheme: Scheme,
+    /// As the URL has it, without brackets; empty where it does not affect the route.
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+    pub(crate) unix: Option<&'a Path>,
+}
+
+impl<'a> Address<'a> {
+    /// The address that `uri` names; over the Unix socket `unix` if there is one.
+    pub(crate) fn of(uri: &'a Uri, unix: Option<&'a Path>) -> Result<Self, Error> {
+        let scheme = match uri.scheme() {
+            Some(scheme) if *scheme == http::uri::Scheme::HTTP => Scheme::Http,
+            Some(scheme) if *scheme == http::uri::Scheme::HTTPS => Scheme::Https,
+            Some(other) => {
+                return Err(invalid(uri, format!("the scheme {other:?} is neither http nor https")));
+            }
+            None => return Err(invalid(uri, "it has no scheme: begin it with http:// or https://")),
+        };
+        let host = uri.host().unwrap_or_default();
+        if host.is_empty() {
+            return Err(invalid(uri, "it has no host"));
+        }
+        let port = match uri.port() {
+            None => scheme.default_port(),
+            Some(port) if port.as_u16() != 0 => port.as_u16(),
+            Some(_) => return Err(invalid(uri, "port 0 cannot be connected to")),
+        };
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        Ok(match unix {
+            // The host goes into the Host field only: one socket is one server.
+            Some(_) if scheme == Scheme::Http => Address { scheme, host: "", port: 0, unix },
+            // With TLS the certificate must be for the host.
+            Some(_) => Address { scheme, host, port: 0, unix },
+            None => Address { scheme, host, port, unix },
+        })
+    }
+
+    fn hash_into<H: Hasher>(&self, state: &mut H) {
+        self.scheme.hash(state);
+        self.port.hash(state);
+        for byte in self.host.bytes() {
+            state.write_u8(byte.to_ascii_lowercase());
+        }
+        self.unix.hash(state);
+    }
+}
+
+fn invalid(uri: &Uri, why: impl fmt::Display) -> Error {
+    Error::request(ErrorKind::InvalidRequest, format!("the URL {uri:?} cannot be used: {why}"))
+}
+
+impl Hash for Address<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hash_into(state);
+    }
+}
+
+impl Equivalent<Key> for Address<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        let own = &key.0;
+        own.scheme == self.scheme
+            && own.port == self.port
+            && own.host.eq_ignore_ascii_case(self.host)
+            && own.unix.as_deref() == self.unix
+    }
+}
+
+/// The pool's key, and what is counted for an origin beside the pool's own counters.
+#[derive(Clone)]
+pub(crate) struct Key(Arc<Inner>);
+
+struct Inner {
+    scheme: Scheme,
+    host: Box<str>,
+    port: u16,
+    unix: Option<Box<Path>>,
+    name: Box<str>,
+    counters: HttpCounters,
+}
+
+/// Counted per origin, written and read under the pool's lock so that a snapshot is of one moment.
+#[derive(Debug, Default)]
+pub(crate) struct HttpCounters {
+    pub(crate) acquire_timeouts: AtomicU64,
+    pub(crate) connect_timeouts: AtomicU64,
+    pub(crate) response_timeouts: AtomicU64,
+    pub(crate) read_timeouts: AtomicU64,
+    pub(crate) total_timeouts: AtomicU64,
+    pub(crate) retries: AtomicU64,
+}
+
+impl Key {
+    pub(crate) fn new(address: &Address<'_>) -> Key {
+        let host = address.host.to_ascii_lowercase();
+        let name = name(address, &host);
+        Key(Arc::new(Inner {
+            scheme: address.scheme,
+            host: host.into(),
+            port: address.port,
+            unix: address.unix.map(Box::from),
+            name: name.into(),
+            counters: HttpCounters::default(),
+        }))
+    }
+
+    pub(crate) fn address(&self) -> Address<'_> {
+        let Inner { scheme, host, port, unix, .. } = &*self.0;
+        Address { scheme: *scheme, host, port: *port, unix: unix.as_deref() }
+    }
+
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            host: self.0.host.to_string(),
+            port: self.0.port,
+            unix: self.0.unix.as_deref().map(Path::to_path_buf),
+            tls: self.0.scheme == Scheme::Https,
+        }
+    }
+
+    pub(crate) fn counters(&self) -> &HttpCounters {
+        &self.0.counters
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.0.name
+    }
+}
+
+fn name(address: &Address<'_>, host: &str) -> String {
+    let Address { scheme, port, unix, .. } = *address;
+    let bracketed = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    match unix {
+        Some(path) if scheme == Scheme::Http => format!("unix:{}", path.display()),
+        Some(path) => format!("https://{bracketed} over unix:{}", path.display()),
+        None if port == scheme.default_port() => format!("{}://{bracketed}", scheme.as_str()),
+        None => format!("{}://{bracketed}:{port}", scheme.as_str()),
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.address().equivalent(other)
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.address().hash_into(state);
+    }
+}
+
+/// The name of an origin as events, errors and statistics show it: `https://api.example.com`,
+/// `http://[::1]:8080`, `unix:/run/docker.sock`.
+///
+/// An origin is everything that connections may be shared by: scheme, host, port and Unix socket.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct OriginName(Key);
+
+impl OriginName {
+    pub(crate) fn new(key: &Key) -> Self {
+        OriginName(key.clone())
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        self.0.name()
+    }
+}
+
+impl fmt::Display for OriginName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for OriginName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl AsRef<str> for OriginName {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl serde::Serialize for OriginName {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::{BuildHasher, RandomState};
+
+    use super::*;
+
+    fn key(url: &str) -> Key {
+        let uri: Uri = url.parse().expect("a URI");
+        Key::new(&Address::of(&uri, None).expect("an address"))
+    }
+
+    #[test]
+    fn host_is_compared_without_case_and_default_ports_are_the_same() {
+        let random = RandomState::new();
+        for (one, other, same) in [
+            ("http://A.example/x", "http://a.example:80/y", true),
+            ("https://a.example", "https://a.example:443/", true),
+            ("http://a.example", "https://a.example", false),
+            ("http://a.example", "http://a.example:8080", false),
+            ("http://a.example", "http://b.example", false),
+            ("http://[::1]:8080", "http://[::1]:8080/", true),
+        ] {
+            assert_eq!(key(one) == key(other), same, "{one} and {other}");
+            if same {
+                assert_eq!(random.hash_one(key(one)), random.hash_one(key(other)));
+                let uri: Uri = one.parse().expect("a URI");
+                let address = Address::of(&uri, None).expect("an address");
+                assert_eq!(random.hash_one(address), random.hash_one(key(other)));
+                assert!(address.equivalent(&key(other)));
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_urls() {
+        assert_eq!(key("HTTP://Example.com:80/a?b").name(), "http://example.com");
+        assert_eq!(key("https://example.com:8443").name(), "https://example.com:8443");
+        assert_eq!(key("http://[::1]:8080/").name(), "http://[::1]:8080");
+        let uri = Uri::from_static("http://ignored/x");
+        let address = Address::of(&uri, Some(Path::new("/run/a.sock"))).expect("an address");
+        assert_eq!(Key::new(&address).name(), "unix:/run/a.sock");
+    }
+}

@@ -1,0 +1,376 @@
+//! The lock around the pool, and the guards that give back what they hold.
+//!
+//! Under the lock only [`Pool`] runs. What it wants done comes out as [`Actions`] and is done
+//! after the lock is released: connections are closed, events reported and tasks woken there.
+//! Every token of the pool lives in a guard whose drop repairs the count, so that a future may be
+//! dropped at any await.
+//!
+//! The file names its locks by `crate::sync`, so that `tests/it/shuttle.rs` can include it and
+//! run it under every schedule.
+
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use warmwire_pool::{
+    Acquire, Actions, CloseReason, Closed, ConnectionId, Grant, Lease, Opened, OriginId, Permit,
+    Pool, RefuseReason, Verdict, WaiterId,
+};
+
+use crate::sync::{Arc, Mutex, PoisonError};
+
+/// What the pool's surroundings do for it.
+pub(crate) trait Hooks<K, C> {
+    /// The time.
+    fn now(&self) -> Instant;
+
+    /// Ends a connection that has left the pool.
+    fn closed(&self, closed: Closed<K, C>);
+
+    /// Called after each change, with how the pool was left.
+    fn changed(&self, left: Left);
+}
+
+/// How a change left the pool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    /// When [`Pool::expire`] wants to run.
+    pub(crate) next_deadline: Option<Instant>,
+    /// Whether the pool is shut down and empty.
+    pub(crate) drained: bool,
+}
+
+/// A pool that many tasks share.
+pub(crate) struct Pooled<K, C, E, H> {
+    pool: Mutex<Pool<K, C, E>>,
+    pub(crate) hooks: H,
+}
+
+impl<K, C, E, H> Pooled<K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Default,
+    H: Hooks<K, C>,
+{
+    pub(crate) fn new(pool: Pool<K, C, E>, hooks: H) -> Self {
+        Pooled { pool: Mutex::new(pool), hooks }
+    }
+
+    /// Runs `change` under the lock, then does what it asked for.
+    pub(crate) fn with<R>(
+        &self,
+        change: impl FnOnce(&mut Pool<K, C, E>, Instant, &mut Actions<K, C>) -> R,
+    ) -> R {
+        self.with_at(self.hooks.now(), change)
+    }
+
+    /// [`with`](Self::with) for a caller that has just read the clock.
+    pub(crate) fn with_at<R>(
+        &self,
+        now: Instant,
+        change: impl FnOnce(&mut Pool<K, C, E>, Instant, &mut Actions<K, C>) -> R,
+    ) -> R {
+        let mut actions = Actions::new();
+        let (result, left) = {
+            let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+            let result = change(&mut pool, now, &mut actions);
+            (result, Left { next_deadline: pool.next_deadline(), drained: pool.is_drained() })
+        };
+        for waker in actions.wake {
+            waker.wake();
+        }
+        for closed in actions.closed {
+            self.hooks.closed(closed);
+        }
+        self.hooks.changed(left);
+        result
+    }
+
+    /// Reads without changing.
+    pub(crate) fn read<R>(&self, read: impl FnOnce(&Pool<K, C, E>) -> R) -> R {
+        read(&self.pool.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Asks for a connection of the origin that `origin` finds or makes.
+    pub(crate) fn acquire(
+        self: &Arc<Self>,
+        now: Instant,
+        origin: impl FnOnce(&mut Pool<K, C, E>) -> OriginId,
+    ) -> Acquired<K, C, E, H> {
+        let (answer, connection) = self.with_at(now, |pool, now, actions| {
+            let origin = origin(pool);
+            let answer = pool.acquire(origin, now, actions);
+            let connection = match &answer {
+                Acquire::Reuse(lease) => take(pool, lease),
+                _ => C::default(),
+            };
+            (answer, connection)
+        });
+        match answer {
+            Acquire::Reuse(lease) => Acquired::Lease(self.lease(lease, connection)),
+            Acquire::Open(permit, id) => Acquired::Open(self.permit(permit), self.waiter(id)),
+            Acquire::Wait(id) => Acquired::Wait(self.waiter(id)),
+            Acquire::Refuse(reason) => Acquired::Refused(reason),
+        }
+    }
+
+    /// Room for a connection that no request waits for.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        origin: impl FnOnce(&mut Pool<K, C, E>) -> OriginId,
+    ) -> Result<PermitGuard<K, C, E, H>, RefuseReason> {
+        let permit = self.with(|pool, now, actions| {
+            let origin = origin(pool);
+            pool.open(origin, now, actions)
+        })?;
+        Ok(self.permit(permit))
+    }
+
+    /// Room for a connection that this caller alone will use first; see [`Pool::open_exclusive`].
+    pub(crate) fn open_exclusive(
+        self: &Arc<Self>,
+        origin: impl FnOnce(&mut Pool<K, C, E>) -> OriginId,
+    ) -> Result<PermitGuard<K, C, E, H>, RefuseReason> {
+        let permit = self.with(|pool, now, actions| {
+            let origin = origin(pool);
+            pool.open_exclusive(origin, now, actions)
+        })?;
+        Ok(self.permit(permit))
+    }
+
+    /// Takes an idle connection to look at it; gives it back with [`Verdict::Untouched`].
+    pub(crate) fn lease_idle(self: &Arc<Self>, id: ConnectionId) -> Option<LeaseGuard<K, C, E, H>> {
+        let (lease, connection) = self.with(|pool, _, _| {
+            let lease = pool.lease_idle(id)?;
+            let connection = take(pool, &lease);
+            Some((lease, connection))
+        })?;
+        Some(self.lease(lease, connection))
+    }
+
+    fn lease(self: &Arc<Self>, lease: Lease, connection: C) -> LeaseGuard<K, C, E, H> {
+        LeaseGuard { pooled: self.clone(), lease: Some(lease), connection }
+    }
+
+    fn permit(self: &Arc<Self>, permit: Permit) -> PermitGuard<K, C, E, H> {
+        PermitGuard { pooled: self.clone(), permit: Some(permit) }
+    }
+
+    fn waiter(self: &Arc<Self>, id: WaiterId) -> Waiter<K, C, E, H> {
+        Waiter { pooled: self.clone(), id: Some(id) }
+    }
+}
+
+fn take<K, C, E>(pool: &mut Pool<K, C, E>, lease: &Lease) -> C
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Default,
+{
+    pool.connection_mut(lease).map(std::mem::take).unwrap_or_default()
+}
+
+/// The answer to [`Pooled::acquire`].
+pub(crate) enum Acquired<K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Default,
+    H: Hooks<K, C>,
+{
+    Lease(LeaseGuard<K, C, E, H>),
+    Open(PermitGuard<K, C, E, H>, Waiter<K, C, E, H>),
+    Wait(Waiter<K, C, E, H>),
+    Refused(RefuseReason),
+}
+
+/// A request in the queue. Dropping it leaves the queue; what was granted goes to the next.
+pub(crate) struct Waiter<K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Default,
+    H: Hooks<K, C>,
+{
+    pooled: Arc<Pooled<K, C, E, H>>,
+    id: Option<WaiterId>,
+}
+
+/// What a [`Waiter`] was given.
+pub(crate) enum Granted<K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Default,
+    H: Hooks<K, C>,
+{
+    /// A connection; the wait is over.
+    Lease(LeaseGuard<K, C, E, H>),
+    /// Room to dial; the wait goes on.
+    Open(PermitGuard<K, C, E, H>),
+    /// The own dial failed; the wait is over.
+    Failed(E),
+    /// The pool was closed; the wait is over.
+    Refused(RefuseReason),
+}
+
+impl<K, C, E, H> Waiter<K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Default,
+    H: Hooks<K, C>,
+{
+    /// Must not be called again after a grant that ended the wait.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Granted<K, C, E, H>> {
+        let Some(id) = self.id else { return Poll::Pending };
+        let (grant, connection) = self.pooled.with(|pool, now, actions| {
+            let grant = pool.poll_waiter(id, cx.waker(), now, actions);
+            let connection = match &grant {
+                Poll::Ready(Grant::Lease(lease)) => take(pool, lease),
+                _ => C::default(),
+            };
+            (grant, connection)
+        });
+        let Poll::Ready(grant) = grant else { return Poll::Pending };
+        Poll::Ready(match grant {
+            Grant::Open(permit) => Granted::Open(self.pooled.permit(permit)),
+            Grant::Lease(lease) => {
+                self.id = None;
+                Granted::Lease(self.pooled.lease(lease, connection))
+            }
+            Grant::Failed(error) => {
+                self.id = None;
+                Granted::Failed(error)
+            }
+            Grant::Refused(reason) => {
+                self.id = None;
+                Granted::Refused(reason)
+            }
+        })
+    }
+}
+
+impl<K, C, E, H> Drop for Waiter<K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Default,
+    H: Hooks<K, C>,
+{
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            self.pooled.with(|pool, now, actions| pool.cancel(id, now, actions));
+        }
+    }
+}
+
+/// Room for one connection. Dropping it without a result gives the room back.
+pub(crate) struct PermitGuard<K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Default,
+    H: Hooks<K, C>,
+{
+    pooled: Arc<Pooled<K, C, E, H>>,
+    permit: Option<Permit>,
+}
+
+impl<K, C, E, H> PermitGuard<K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Default,
+    H: Hooks<K, C>,
+{
+    /// The dial is done; `connection` is made from the number that the connection gets.
+    pub(crate) fn connected(mut self, connection: C, opened: Opened) -> Option<ConnectionId> {
+        let permit = self.permit.take()?;
+        Some(self.pooled.with(|pool, now, actions| {
+            pool.connected(permit, connection, opened, now, actions)
+        }))
+    }
+
+    /// The dial is done and the connection is this caller's first.
+    pub(crate) fn connected_exclusive(
+        mut self,
+        connection: C,
+        opened: Opened,
+    ) -> Option<LeaseGuard<K, C, E, H>> {
+        let permit = self.permit.take()?;
+        let (lease, connection) = self.pooled.with(|pool, now, actions| {
+            let lease = pool.connected_exclusive(permit, connection, opened, now, actions)?;
+            let connection = take(pool, &lease);
+            Some((lease, connection))
+        })?;
+        Some(self.pooled.lease(lease, connection))
+    }
+
+    /// The dial failed.
+    pub(crate) fn failed(mut self, error: E) {
+        if let Some(permit) = self.permit.take() {
+            self.pooled
+                .with(|pool, now, actions| pool.connect_failed(permit, error, now, actions));
+        }
+    }
+}
+
+impl<K, C, E, H> Drop for PermitGuard<K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Default,
+    H: Hooks<K, C>,
+{
+    fn drop(&mut self) {
+        if let Some(permit) = self.permit.take() {
+            self.pooled.with(|pool, now, actions| pool.connect_abandoned(permit, now, actions));
+        }
+    }
+}
+
+/// A connection in use. Dropping it closes the connection as [`CloseReason::Cancelled`].
+pub(crate) struct LeaseGuard<K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Default,
+    H: Hooks<K, C>,
+{
+    pooled: Arc<Pooled<K, C, E, H>>,
+    lease: Option<Lease>,
+    pub(crate) connection: C,
+}
+
+impl<K, C, E, H> LeaseGuard<K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Default,
+    H: Hooks<K, C>,
+{
+    /// What the pool knows of the lease; `None` only after [`release`](Self::release).
+    pub(crate) fn lease(&self) -> Option<&Lease> {
+        self.lease.as_ref()
+    }
+
+    pub(crate) fn pooled(&self) -> &Arc<Pooled<K, C, E, H>> {
+        &self.pooled
+    }
+
+    pub(crate) fn release(mut self, verdict: Verdict) {
+        self.give_back(verdict);
+    }
+
+    fn give_back(&mut self, verdict: Verdict) {
+        let Some(lease) = self.lease.take() else { return };
+        let connection = std::mem::take(&mut self.connection);
+        self.pooled.with(|pool, now, actions| {
+            if let Some(place) = pool.connection_mut(&lease) {
+                *place = connection;
+            }
+            pool.release(lease, verdict, now, actions);
+        });
+    }
+}
+
+impl<K, C, E, H> Drop for LeaseGuard<K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Default,
+    H: Hooks<K, C>,
+{
+    fn drop(&mut self) {
+        self.give_back(Verdict::Close(CloseReason::Cancelled));
+    }
+}
+

@@ -1,0 +1,233 @@
+//! Opens a connection to a target and measures each phase.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::UnixStream;
+use tokio::time::{Instant, timeout_at};
+
+use crate::error::{Attempt, ConnectError, ConnectFault, ConnectPhase};
+use crate::race::{Tried, interleave};
+use crate::tls::TlsInfo;
+use crate::{Connect, ConnectTarget, Resolve, Socket, Stream, TcpConnect, Tls};
+
+/// Where a connection goes.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The host as the URL has it, lower case; an IPv6 literal without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The Unix socket that is connected to in place of host and port. On Linux a path that
+    /// begins with `@` names an abstract socket.
+    pub unix: Option<PathBuf>,
+    /// Whether TLS is spoken.
+    pub tls: bool,
+}
+
+/// How long each phase of opening a connection took; zero for a phase that was not needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Phases {
+    /// Looking the name up.
+    pub dns: Duration,
+    /// The TCP or Unix connect.
+    pub connect: Duration,
+    /// The TLS handshake.
+    pub tls: Duration,
+}
+
+/// A connection that is up.
+pub struct Connected {
+    /// Its bytes.
+    pub stream: Stream,
+    /// The local address; `None` for Unix sockets and a caller's own streams.
+    pub local: Option<SocketAddr>,
+    /// The address that was connected to; `None` for Unix sockets and a caller's own streams.
+    pub remote: Option<SocketAddr>,
+    /// What the handshake agreed on.
+    pub tls: Option<TlsInfo>,
+    /// What it took.
+    pub phases: Phases,
+}
+
+/// Opens connections, all with the same settings.
+pub struct Connector {
+    /// Looks names up.
+    pub resolver: Arc<dyn Resolve>,
+    /// How TCP is connected.
+    pub tcp: TcpConnect,
+    /// Connects in place of [`tcp`](Self::tcp) where it is set (never for Unix sockets).
+    pub custom: Option<Arc<dyn Connect>>,
+    /// TLS settings of all targets.
+    pub tls: Tls,
+    /// Time for look-up, connect and handshake together.
+    pub timeout: Option<Duration>,
+}
+
+impl Connector {
+    /// Opens a connection to `target`.
+    ///
+    /// # Errors
+    ///
+    /// A [`ConnectError`] that names the phase, what went wrong and every address tried.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes what it had opened.
+    pub async fn connect(&self, target: &Target) -> Result<Connected, ConnectError> {
+        let mut progress = Progress::new(self.timeout);
+        match self.transport(target, &mut progress).await {
+            Ok(transport) => self.secure(target, transport, progress).await,
+            Err(fault) => Err(progress.failed(fault)),
+        }
+    }
+
+    async fn transport(
+        &self,
+        target: &Target,
+        progress: &mut Progress,
+    ) -> Result<Transport, ConnectFault> {
+        if let Some(path) = &target.unix {
+            progress.enter(ConnectPhase::Connect);
+            let socket = progress.within(connect_unix(path)).await?;
+            let socket = Socket::Unix(socket.map_err(ConnectFault::Connect)?);
+            return Ok(Transport { socket, remote: None });
+        }
+        let addresses = self.addresses(target, progress).await?;
+        progress.enter(ConnectPhase::Connect);
+        match &self.custom {
+            Some(custom) => {
+                let asked = ConnectTarget::new(target.host.clone(), target.port, addresses);
+                let stream = progress.within(custom.connect(asked)).await?;
+                let socket = Socket::Custom(stream.map_err(ConnectFault::Connect)?);
+                Ok(Transport { socket, remote: None })
+            }
+            None => self.tcp(addresses, progress).await,
+        }
+    }
+
+    async fn addresses(
+        &self,
+        target: &Target,
+        progress: &mut Progress,
+    ) -> Result<Vec<SocketAddr>, ConnectFault> {
+        if let Ok(literal) = target.host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(literal, target.port)]);
+        }
+        let found = progress.within(self.resolver.resolve(&target.host)).await?;
+        let found = found.map_err(ConnectFault::Dns)?;
+        if found.is_empty() {
+            let text = format!("the resolver knows no address of {:?}", target.host);
+            return Err(ConnectFault::Dns(io::Error::new(io::ErrorKind::NotFound, text)));
+        }
+        Ok(interleave(found).into_iter().map(|ip| SocketAddr::new(ip, target.port)).collect())
+    }
+
+    async fn tcp(
+        &self,
+        addresses: Vec<SocketAddr>,
+        progress: &mut Progress,
+    ) -> Result<Transport, ConnectFault> {
+        let mut tried = Tried::default();
+        let won = progress.within(self.tcp.connect(addresses, &mut tried)).await;
+        progress.attempts = tried.into_attempts();
+        match won? {
+            Some((address, socket)) => Ok(Transport { socket, remote: Some(address) }),
+            None => {
+                let kind =
+                    progress.attempts.last().map_or(io::ErrorKind::Other, |a| a.error.kind());
+                Err(ConnectFault::Connect(io::Error::new(kind, "no address could be connected to")))
+            }
+        }
+    }
+
+    async fn secure(
+        &self,
+        target: &Target,
+        transport: Transport,
+        mut progress: Progress,
+    ) -> Result<Connected, ConnectError> {
+        let Transport { socket, remote } = transport;
+        let local = match &socket {
+            Socket::Tcp(tcp) => tcp.local_addr().ok(),
+            _ => None,
+        };
+        let (stream, tls) = if target.tls {
+            progress.enter(ConnectPhase::Tls);
+            let handshake = self.tls.handshake(&target.host, socket);
+            match progress.within(handshake).await.and_then(|done| done) {
+                Ok((stream, info)) => (Stream::Tls(Box::new(stream)), Some(info)),
+                Err(fault) => return Err(progress.failed(fault)),
+            }
+        } else {
+            (Stream::Plain(socket), None)
+        };
+        Ok(Connected { stream, local, remote, tls, phases: progress.finish() })
+    }
+}
+
+async fn connect_unix(path: &std::path::Path) -> io::Result<UnixStream> {
+    // Tokio takes a path whose first byte is NUL for an abstract name.
+    match path.to_str().and_then(|text| text.strip_prefix('@')) {
+        Some(name) => UnixStream::connect(format!("\0{name}")).await,
+        None => UnixStream::connect(path).await,
+    }
+}
+
+struct Transport {
+    socket: Socket,
+    remote: Option<SocketAddr>,
+}
+
+/// The clock of one connect: which phase is running and what the others took.
+struct Progress {
+    deadline: Option<Instant>,
+    phase: ConnectPhase,
+    since: Instant,
+    phases: Phases,
+    attempts: Vec<Attempt>,
+}
+
+impl Progress {
+    fn new(timeout: Option<Duration>) -> Self {
+        let now = Instant::now();
+        Progress {
+            deadline: timeout.and_then(|timeout| now.checked_add(timeout)),
+            phase: ConnectPhase::Dns,
+            since: now,
+            phases: Phases::default(),
+            attempts: Vec::new(),
+        }
+    }
+
+    fn enter(&mut self, phase: ConnectPhase) {
+        self.finish();
+        self.phase = phase;
+        self.since = Instant::now();
+    }
+
+    fn finish(&mut self) -> Phases {
+        let took = self.since.elapsed();
+        match self.phase {
+            ConnectPhase::Dns => self.phases.dns = took,
+            ConnectPhase::Connect => self.phases.connect = took,
+            ConnectPhase::Tls => self.phases.tls = took,
+        }
+        self.phases
+    }
+
+    async fn within<F: Future>(&self, future: F) -> Result<F::Output, ConnectFault> {
+        match self.deadline {
+            None => Ok(future.await),
+            Some(at) => timeout_at(at, future).await.map_err(|_| ConnectFault::TimedOut),
+        }
+    }
+
+    fn failed(mut self, fault: ConnectFault) -> ConnectError {
+        let phases = self.finish();
+        ConnectError { phase: self.phase, fault, attempts: self.attempts, phases }
+    }
+}

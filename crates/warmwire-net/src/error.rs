@@ -1,0 +1,132 @@
+//! Why a connection could not be opened.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rustls::CertificateError;
+
+use crate::{Phases, TlsError};
+
+/// The part of opening a connection that was under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectPhase {
+    /// Looking the name up.
+    Dns,
+    /// The TCP or Unix connect.
+    Connect,
+    /// The TLS handshake.
+    Tls,
+}
+
+/// What is wrong with the peer's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CertificateFault {
+    /// Its time is over.
+    Expired,
+    /// It is for other names.
+    WrongName,
+    /// No root that is trusted here has signed it.
+    UnknownIssuer,
+    /// Anything else: not yet valid, revoked, a broken signature, …
+    Other,
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub enum ConnectFault {
+    /// The connect timeout passed; [`ConnectError::phase`] tells during what.
+    TimedOut,
+    /// The resolver failed, or knows no address.
+    Dns(io::Error),
+    /// No address could be connected to; [`ConnectError::attempts`] has each.
+    Connect(io::Error),
+    /// The peer's certificate was not accepted.
+    Certificate(CertificateFault, io::Error),
+    /// The handshake failed otherwise.
+    Tls(io::Error),
+    /// The TLS settings cannot be used: bad PEM, no roots on this system, a host that cannot be a
+    /// server name.
+    Settings(TlsError),
+}
+
+/// One address that was tried in vain.
+#[derive(Debug)]
+pub struct Attempt {
+    /// The address.
+    pub address: SocketAddr,
+    /// How long the attempt took.
+    pub elapsed: Duration,
+    /// Its end.
+    pub error: io::Error,
+}
+
+/// A connection that could not be opened.
+#[derive(Debug)]
+pub struct ConnectError {
+    /// What was under way.
+    pub phase: ConnectPhase,
+    /// What went wrong.
+    pub fault: ConnectFault,
+    /// Every address that was tried.
+    pub attempts: Vec<Attempt>,
+    /// How long each phase took, the last one as far as it got.
+    pub phases: Phases,
+}
+
+impl ConnectFault {
+    pub(crate) fn handshake(error: io::Error) -> ConnectFault {
+        let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        let Some(rustls::Error::InvalidCertificate(certificate)) = tls else {
+            return ConnectFault::Tls(error);
+        };
+        let fault = match certificate {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                CertificateFault::Expired
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                CertificateFault::WrongName
+            }
+            CertificateError::UnknownIssuer => CertificateFault::UnknownIssuer,
+            _ => CertificateFault::Other,
+        };
+        ConnectFault::Certificate(fault, error)
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.fault {
+            ConnectFault::TimedOut => f.write_str("timed out")?,
+            ConnectFault::Dns(error)
+            | ConnectFault::Connect(error)
+            | ConnectFault::Certificate(_, error)
+            | ConnectFault::Tls(error) => write!(f, "{error}")?,
+            ConnectFault::Settings(error) => write!(f, "{error}")?,
+        }
+        if self.phase == ConnectPhase::Connect {
+            for (index, Attempt { address, elapsed, error }) in self.attempts.iter().enumerate() {
+                f.write_str(if index == 0 { " (tried " } else { "; " })?;
+                write!(f, "{address}: {error} after {elapsed:.0?}")?;
+            }
+            if !self.attempts.is_empty() {
+                f.write_str(")")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConnectError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.fault {
+            ConnectFault::TimedOut => None,
+            ConnectFault::Dns(error)
+            | ConnectFault::Connect(error)
+            | ConnectFault::Certificate(_, error)
+            | ConnectFault::Tls(error) => Some(error),
+            ConnectFault::Settings(error) => Some(error),
+        }
+    }
+}

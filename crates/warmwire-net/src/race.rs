@@ -1,0 +1,145 @@
+//! Addresses raced as RFC 8305 ("Happy Eyeballs") says.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::time::Instant;
+
+use crate::error::Attempt;
+
+/// Families in turn, the first address's family first (RFC 8305, section 4).
+pub(crate) fn interleave(addresses: Vec<IpAddr>) -> VecDeque<IpAddr> {
+    let first_is_v6 = addresses.first().is_some_and(IpAddr::is_ipv6);
+    let (mut first, mut second): (VecDeque<_>, VecDeque<_>) =
+        addresses.into_iter().partition(|address| address.is_ipv6() == first_is_v6);
+    let mut mixed = VecDeque::with_capacity(first.len() + second.len());
+    while let Some(address) = first.pop_front() {
+        mixed.push_back(address);
+        mixed.extend(second.pop_front());
+    }
+    mixed.extend(second);
+    mixed
+}
+
+/// The addresses that a race has tried, also those whose end it did not wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Tried {
+    running: Vec<(SocketAddr, Instant)>,
+    failed: Vec<Attempt>,
+}
+
+impl Tried {
+    /// The attempts that failed, and those that were still running as timed out.
+    pub(crate) fn into_attempts(self) -> Vec<Attempt> {
+        let mut attempts = self.failed;
+        attempts.extend(self.running.into_iter().map(|(address, began)| Attempt {
+            address,
+            elapsed: began.elapsed(),
+            error: io::ErrorKind::TimedOut.into(),
+        }));
+        attempts
+    }
+
+    fn fail(&mut self, address: SocketAddr, error: io::Error) {
+        let at = self.running.iter().position(|(running, _)| *running == address);
+        let elapsed = at.map_or(Duration::ZERO, |at| self.running.swap_remove(at).1.elapsed());
+        self.failed.push(Attempt { address, elapsed, error });
+    }
+}
+
+/// Connects to the addresses, the next one `delay` after the one before or as soon as that one
+/// has failed; the first that is up wins and the others are dropped.
+///
+/// What was tried is left in `tried`, also when the future is dropped.
+pub(crate) async fn race<T, F>(
+    addresses: Vec<SocketAddr>,
+    delay: Duration,
+    tried: &mut Tried,
+    connect: impl Fn(SocketAddr) -> F,
+) -> Option<(SocketAddr, T)>
+where
+    F: Future<Output = io::Result<T>>,
+{
+    let mut waiting: VecDeque<_> = addresses.into();
+    let mut running = FuturesUnordered::new();
+    let start = |address| {
+        let attempt = connect(address);
+        async move { (address, attempt.await) }
+    };
+    loop {
+        let Some(next) = waiting.pop_front() else { break };
+        tried.running.push((next, Instant::now()));
+        running.push(start(next));
+        let step = tokio::time::sleep(delay);
+        tokio::pin!(step);
+        while let Some((address, result)) = tokio::select! {
+            done = running.next() => done,
+            () = &mut step, if !waiting.is_empty() => None,
+        } {
+            match result {
+                Ok(up) => return Some((address, up)),
+                Err(error) => tried.fail(address, error),
+            }
+            if !waiting.is_empty() {
+                break;
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    fn at(text: &str) -> SocketAddr {
+        text.parse().expect("an address with a port")
+    }
+
+    #[test]
+    fn families_take_turns() {
+        let mixed = interleave(vec![ip("::1"), ip("::2"), ip("127.0.0.1"), ip("127.0.0.2")]);
+        assert_eq!(mixed, [ip("::1"), ip("127.0.0.1"), ip("::2"), ip("127.0.0.2")]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f094_next_address_starts_after_the_delay() {
+        let began = Instant::now();
+        let mut tried = Tried::default();
+        let delay = Duration::from_millis(50);
+        let addresses = vec![at("[::1]:1"), at("127.0.0.1:1")];
+        let won = race(addresses, delay, &mut tried, |address| async move {
+            match address.is_ipv6() {
+                true => std::future::pending().await,
+                false => Ok(()),
+            }
+        });
+        assert_eq!(won.await, Some((at("127.0.0.1:1"), ())));
+        assert_eq!(began.elapsed(), delay);
+        let tried = tried.into_attempts();
+        assert_eq!(tried.len(), 2, "the one that was still running is named: {tried:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f094_a_failure_starts_the_next_at_once_and_all_are_named() {
+        let began = Instant::now();
+        let mut tried = Tried::default();
+        let addresses = vec![at("[::1]:1"), at("127.0.0.1:1")];
+        let won = race(addresses, Duration::from_secs(9), &mut tried, |_| async {
+            Err::<(), _>(io::Error::from(io::ErrorKind::ConnectionRefused))
+        });
+        assert_eq!(won.await, None);
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        let named: Vec<_> =
+            tried.into_attempts().into_iter().map(|attempt| attempt.address).collect();
+        assert_eq!(named, [at("[::1]:1"), at("127.0.0.1:1")]);
+    }
+}

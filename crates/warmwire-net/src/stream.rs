@@ -1,0 +1,242 @@
+//! What bytes travel on: a TCP or Unix socket or a caller's own stream, with or without TLS.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::client::TlsStream;
+
+/// A caller's own byte stream, as a [`Connect`](crate::Connect) may return it.
+pub trait Io: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Io for T {}
+
+/// A transport without TLS.
+pub enum Socket {
+    /// A TCP connection.
+    Tcp(TcpStream),
+    /// A Unix domain connection.
+    Unix(UnixStream),
+    /// A stream that a caller's connector made.
+    Custom(Box<dyn Io>),
+    /// A socket that could not be moved to another runtime; every use is an error.
+    Lost,
+}
+
+/// One connection's byte stream.
+pub enum Stream {
+    /// Without TLS.
+    Plain(Socket),
+    /// With TLS. Boxed: the session is over a kilobyte, and most of the code moves the enum.
+    Tls(Box<TlsStream<Socket>>),
+}
+
+/// What a look at a connection that should be silent found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quiet {
+    /// Nothing has come: the connection looks usable.
+    Yes,
+    /// The peer has closed its side.
+    Closed,
+    /// The connection was reset or broke in another way.
+    Broken,
+    /// Bytes that nobody asked for.
+    Bytes,
+}
+
+impl Stream {
+    /// Looks at a connection that should be silent, and leaves `cx`'s waker to be woken when that
+    /// changes.
+    ///
+    /// Reads at most one byte of application data, so a connection for which this did not answer
+    /// [`Quiet::Yes`] must be closed. TLS records without application data (session tickets, key
+    /// updates) are processed and do not count as bytes.
+    pub fn poll_quiet(&mut self, cx: &mut Context<'_>) -> Quiet {
+        let mut byte = [0; 1];
+        let mut buffer = ReadBuf::new(&mut byte);
+        match Pin::new(self).poll_read(cx, &mut buffer) {
+            Poll::Pending => Quiet::Yes,
+            Poll::Ready(Ok(())) if buffer.filled().is_empty() => Quiet::Closed,
+            Poll::Ready(Ok(())) => Quiet::Bytes,
+            Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Quiet::Closed
+            }
+            Poll::Ready(Err(_)) => Quiet::Broken,
+        }
+    }
+
+    /// Asks the kernel, past the runtime's cached readiness, whether anything has come.
+    ///
+    /// [`poll_quiet`](Self::poll_quiet) believes the runtime, which learns of a FIN only when its
+    /// driver next runs: on a busy runtime that can be milliseconds after the kernel knew. This
+    /// costs one system call. A [`Socket::Custom`] stream has no kernel to ask and is quiet.
+    pub fn peek(&self) -> Quiet {
+        let peeked = match self.socket() {
+            Socket::Tcp(tcp) => peek(&SockRef::from(tcp)),
+            Socket::Unix(unix) => peek(&SockRef::from(unix)),
+            Socket::Custom(_) => return Quiet::Yes,
+            Socket::Lost => return Quiet::Broken,
+        };
+        match peeked {
+            Ok(0) => Quiet::Closed,
+            Ok(_) => Quiet::Bytes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Quiet::Yes,
+            Err(_) => Quiet::Broken,
+        }
+    }
+
+    /// Whether bytes that have come may be TLS records without application data.
+    pub fn is_tls(&self) -> bool {
+        matches!(self, Stream::Tls(_))
+    }
+
+    /// Whether several buffers can be written by one system call.
+    pub fn is_vectored(&self) -> bool {
+        matches!(self, Stream::Plain(Socket::Tcp(_) | Socket::Unix(_)))
+    }
+
+    /// Registers the socket with the runtime that this is called on, in place of the one that it
+    /// was opened on.
+    ///
+    /// # Errors
+    ///
+    /// What the operating system answers when the registration fails; the stream is
+    /// [`Socket::Lost`] then.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub fn move_to_this_runtime(&mut self) -> io::Result<()> {
+        let socket = match self {
+            Stream::Plain(socket) => socket,
+            Stream::Tls(tls) => tls.get_mut().0,
+        };
+        *socket = match std::mem::replace(socket, Socket::Lost) {
+            Socket::Tcp(tcp) => Socket::Tcp(TcpStream::from_std(tcp.into_std()?)?),
+            Socket::Unix(unix) => Socket::Unix(UnixStream::from_std(unix.into_std()?)?),
+            other => other,
+        };
+        Ok(())
+    }
+
+    fn socket(&self) -> &Socket {
+        match self {
+            Stream::Plain(socket) => socket,
+            Stream::Tls(tls) => tls.get_ref().0,
+        }
+    }
+}
+
+fn peek(socket: &SockRef<'_>) -> io::Result<usize> {
+    socket.peek(&mut [std::mem::MaybeUninit::uninit(); 1])
+}
+
+fn lost() -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, "the socket left its runtime and was lost")
+}
+
+macro_rules! on_socket {
+    ($self:expr, $socket:ident => $call:expr) => {
+        match $self.get_mut() {
+            Socket::Tcp($socket) => $call,
+            Socket::Unix($socket) => $call,
+            Socket::Custom($socket) => $call,
+            Socket::Lost => Poll::Ready(Err(lost())),
+        }
+    };
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        on_socket!(self, socket => Pin::new(socket).poll_read(cx, buffer))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        on_socket!(self, socket => Pin::new(socket).poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        on_socket!(self, socket => Pin::new(socket).poll_write_vectored(cx, pieces))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        matches!(self, Socket::Tcp(_) | Socket::Unix(_))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_socket!(self, socket => Pin::new(socket).poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_socket!(self, socket => Pin::new(socket).poll_shutdown(cx))
+    }
+}
+
+macro_rules! on_stream {
+    ($self:expr, $stream:ident => $call:expr) => {
+        match $self.get_mut() {
+            Stream::Plain($stream) => $call,
+            Stream::Tls($stream) => $call,
+        }
+    };
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        on_stream!(self, stream => Pin::new(stream).poll_read(cx, buffer))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        on_stream!(self, stream => Pin::new(stream).poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        on_stream!(self, stream => Pin::new(stream).poll_write_vectored(cx, pieces))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Stream::Plain(socket) => socket.is_write_vectored(),
+            Stream::Tls(tls) => tls.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_stream!(self, stream => Pin::new(stream).poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_stream!(self, stream => Pin::new(stream).poll_shutdown(cx))
+    }
+}

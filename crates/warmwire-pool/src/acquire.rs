@@ -1,0 +1,200 @@
+//! A request asks for a connection.
+
+use std::fmt;
+use std::hash::Hash;
+use std::time::{Duration, Instant};
+
+use crate::actions::Actions;
+use crate::limits::Scheduling;
+use crate::pool::Pool;
+use crate::reason::CloseReason;
+use crate::token::{ConnectionId, Lease, OriginId, Permit, WaiterId};
+
+/// The answer to [`Pool::acquire`].
+#[derive(Debug)]
+#[must_use]
+pub enum Acquire {
+    /// Here is a connection.
+    Reuse(Lease),
+    /// Dial, and wait in the queue for whichever comes first: this dial, or another connection.
+    Open(Permit, WaiterId),
+    /// Wait in the queue.
+    Wait(WaiterId),
+    /// Neither.
+    Refuse(RefuseReason),
+}
+
+/// What a waiter has got, from [`Pool::poll_waiter`].
+#[derive(Debug)]
+#[must_use]
+pub enum Grant<E> {
+    /// A connection. The waiter has ended.
+    Lease(Lease),
+    /// The right to dial. The waiter stays in the queue, at its place: poll it again.
+    Open(Permit),
+    /// Its own dial failed. The waiter has ended.
+    Failed(E),
+    /// Nothing will come. The waiter has ended.
+    Refused(RefuseReason),
+}
+
+/// Why there is no connection and no use in waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RefuseReason {
+    /// As many requests wait as may.
+    QueueFull {
+        /// Requests that wait.
+        waiting: usize,
+        /// `max_waiting` of the origin.
+        limit: usize,
+    },
+    /// [`Pool::open`] only: a limit on connections, of the origin or over all, is reached.
+    NoRoom {
+        /// Connections open or dialling, under the limit that was reached.
+        connections: usize,
+        /// That limit.
+        limit: usize,
+    },
+    /// The pool is closed.
+    Closed,
+    /// The pool does not know this origin id, or has forgotten it.
+    UnknownOrigin,
+    /// The pool does not know this waiter id: it has ended, or was cancelled.
+    UnknownWaiter,
+}
+
+impl fmt::Display for RefuseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::QueueFull { waiting, limit } => {
+                write!(f, "the queue is full: {waiting} requests wait, {limit} may")
+            }
+            Self::NoRoom { connections, limit } => {
+                write!(f, "no room: {connections} connections are open or opening, {limit} may be")
+            }
+            Self::Closed => f.write_str("the pool is closed"),
+            Self::UnknownOrigin => f.write_str("the origin is unknown"),
+            Self::UnknownWaiter => f.write_str("the waiter has ended"),
+        }
+    }
+}
+
+impl std::error::Error for RefuseReason {}
+
+impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
+    /// Asks for a slot of a connection to `origin`.
+    ///
+    /// In this order: a free slot (never of a connection whose time is over); a dial, closing the
+    /// longest idle connection of any origin if only the limit over all origins is in the way; a
+    /// place in the queue; a refusal.
+    pub fn acquire(
+        &mut self,
+        origin: OriginId,
+        now: Instant,
+        actions: &mut Actions<K, C>,
+    ) -> Acquire {
+        let Some(index) = self.origins.find(origin.0) else {
+            return Acquire::Refuse(RefuseReason::UnknownOrigin);
+        };
+        if self.closed {
+            return Acquire::Refuse(self.refuse(index, RefuseReason::Closed));
+        }
+        if let Some(connection) = self.free_slot(index, now, actions) {
+            let lease = self.lend(connection, true, now);
+            self.replace(connection);
+            return Acquire::Reuse(lease);
+        }
+        let entry = &self.origins[index];
+        let uncovered = entry.uncovered(entry.queue.len() + 1);
+        if uncovered > 0 && entry.has_room() && self.make_total_room(now, actions) {
+            let permit = self.start_dial(index, None);
+            let waiter = self.enqueue(index, Some(permit.dial.index));
+            return Acquire::Open(permit, waiter);
+        }
+        let limit = self.origins[index].limits.max_waiting;
+        if uncovered > limit {
+            let reason = RefuseReason::QueueFull { waiting: uncovered - 1, limit };
+            return Acquire::Refuse(self.refuse(index, reason));
+        }
+        let waiter = self.enqueue(index, None);
+        self.tally(index, |counters| counters.queued += 1);
+        self.review(index);
+        Acquire::Wait(waiter)
+    }
+
+    /// Takes this very connection, if it is idle, for a look at it: whether its peer has closed it,
+    /// or to ping it. The lease counts as no request. Release it with [`Verdict::Untouched`] when
+    /// nothing was found, `Keep` to begin its idle time anew, or `Close`.
+    ///
+    /// [`Verdict::Untouched`]: crate::Verdict::Untouched
+    pub fn lease_idle(&mut self, id: ConnectionId, now: Instant) -> Option<Lease> {
+        let index = self.connections.find(id.0).filter(|&i| self.connections[i].leased == 0)?;
+        let lease = self.lend(index, false, now);
+        self.replace(index);
+        Some(lease)
+    }
+
+    /// Marks one slot as lent. The caller moves the connection to its due place.
+    pub(crate) fn lend(&mut self, index: usize, counted: bool, now: Instant) -> Lease {
+        let id = ConnectionId(self.connections.handle(index));
+        let connection = &mut self.connections[index];
+        let reused = connection.was_idle || connection.requests > 0;
+        let idle_since = (reused && connection.leased == 0).then_some(connection.last_used);
+        let idle_for =
+            idle_since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+        let lease = Lease {
+            connection: id,
+            origin: OriginId(self.origins.handle(connection.origin)),
+            counted,
+            reused,
+            requests: connection.requests,
+            opened_at: connection.opened_at,
+            idle_since,
+            idle_for,
+        };
+        connection.leased += 1;
+        connection.requests += u64::from(counted);
+        let origin = connection.origin;
+        self.tally(origin, |counters| {
+            counters.leased += 1;
+            if counted {
+                counters.count_request(reused);
+            }
+        });
+        lease
+    }
+
+    /// Finds the connection to lend next. On the way, those whose time is over retire or close.
+    fn free_slot(
+        &mut self,
+        origin: usize,
+        now: Instant,
+        actions: &mut Actions<K, C>,
+    ) -> Option<usize> {
+        while let Some(index) = self.origins[origin].partial.front() {
+            if !self.connections[index].outlived(now) {
+                return Some(index);
+            }
+            self.connections[index].retire(CloseReason::MaxLifetime);
+            self.replace(index);
+        }
+        loop {
+            let entry = &self.origins[origin];
+            let index = match entry.limits.scheduling {
+                Scheduling::Lifo => entry.idle.front(),
+                Scheduling::Fifo => entry.idle.back(),
+            }?;
+            match self.connections[index].expired(now) {
+                None => return Some(index),
+                Some(reason) => self.remove_connection(index, reason, now, actions),
+            }
+        }
+    }
+
+    pub(crate) fn refuse(&mut self, origin: usize, reason: RefuseReason) -> RefuseReason {
+        self.tally(origin, |counters| counters.refused += 1);
+        self.forget_if_empty(origin);
+        reason
+    }
+}

@@ -1,0 +1,107 @@
+//! Idle connections run out of time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hash::Hash;
+use std::time::Instant;
+
+use crate::actions::Actions;
+use crate::arena::{Arena, Handle};
+use crate::connection::{Connection, Place};
+use crate::pool::Pool;
+
+impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
+    /// When [`expire`](Self::expire) should be called next; `None` while nothing is idle, or
+    /// nothing idle ever expires.
+    ///
+    /// It may be too early, since a connection that was used meanwhile is looked at again only
+    /// when its old time comes. It is never too late.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        if self.idle.is_empty() { None } else { self.alarms.next() }
+    }
+
+    /// Closes the idle connections whose idle time or lifetime is over. Busy ones retire when
+    /// their leases come back.
+    pub fn expire(&mut self, now: Instant, actions: &mut Actions<K, C>) {
+        while let Some(index) = self.alarms.pop_due(now, &mut self.connections) {
+            let connection = &self.connections[index];
+            let origin = connection.origin;
+            match connection.expired(now) {
+                Some(reason) => {
+                    self.remove_connection(index, reason, now, actions);
+                    self.settle(origin, now, actions);
+                }
+                None => self.alarms.set(index, &mut self.connections),
+            }
+        }
+    }
+}
+
+/// Deadlines of idle connections, kept lazily: an entry is not moved when its connection is used
+/// or gets a later deadline, but corrected when its time comes. A release costs nothing then, as
+/// long as deadlines only grow, which is the rule.
+#[derive(Debug, Default)]
+pub(crate) struct Alarms {
+    heap: BinaryHeap<Reverse<Alarm>>,
+}
+
+/// An entry is in force if its connection still names its time. The others are dropped when they
+/// come up, or when they become too many.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Alarm {
+    at: Instant,
+    serial: u64,
+    index: usize,
+}
+
+/// Stale entries allowed beside two for each connection before the heap is cleared of them.
+const SLACK: usize = 64;
+
+impl Alarms {
+    /// Makes sure that an alarm comes at the connection's deadline or before.
+    pub(crate) fn set<C>(&mut self, index: usize, connections: &mut Arena<Connection<C>>) {
+        let handle = connections.handle(index);
+        let connection = &mut connections[index];
+        let Some(at) = connection.deadline() else { return };
+        if connection.alarm.is_some_and(|alarm| alarm <= at) {
+            return;
+        }
+        connection.alarm = Some(at);
+        self.heap.push(Reverse(Alarm { at, serial: handle.serial, index }));
+        if self.heap.len() > 2 * connections.len() + SLACK {
+            self.heap.retain(|Reverse(alarm)| alarm.in_force(connections));
+            self.heap.shrink_to(2 * self.heap.len() + SLACK);
+        }
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.heap.peek().map(|Reverse(alarm)| alarm.at)
+    }
+
+    /// The next idle connection whose alarm has come.
+    fn pop_due<C>(
+        &mut self,
+        now: Instant,
+        connections: &mut Arena<Connection<C>>,
+    ) -> Option<usize> {
+        while self.next().is_some_and(|at| at <= now) {
+            let Reverse(alarm) = self.heap.pop()?;
+            if !alarm.in_force(connections) {
+                continue;
+            }
+            let connection = &mut connections[alarm.index];
+            connection.alarm = None;
+            if connection.place == Place::Idle {
+                return Some(alarm.index);
+            }
+        }
+        None
+    }
+}
+
+impl Alarm {
+    fn in_force<C>(&self, connections: &Arena<Connection<C>>) -> bool {
+        let handle = Handle { index: self.index, serial: self.serial };
+        connections.get(handle).is_some_and(|connection| connection.alarm == Some(self.at))
+    }
+}

@@ -1,0 +1,72 @@
+//! What the pool keeps for one key.
+
+use crate::counters::Counters;
+use crate::limits::Limits;
+use crate::list::List;
+
+/// Marks the list of one origin's idle connections, the most recently used first.
+#[derive(Debug)]
+pub(crate) enum OriginIdle {}
+
+/// Marks the list of one origin's connections that are lent in part.
+#[derive(Debug)]
+pub(crate) enum OriginPartial {}
+
+/// Marks one origin's queue: every waiter that has not ended, in order of arrival.
+#[derive(Debug)]
+pub(crate) enum Queue {}
+
+/// Marks the waiters of the queue that have no dial of their own, in order of arrival.
+#[derive(Debug)]
+pub(crate) enum Undialled {}
+
+#[derive(Debug)]
+pub(crate) struct Origin<K> {
+    pub(crate) key: K,
+    pub(crate) limits: Limits,
+    /// What the next dial is expected to bring: the limits' hint, then what the last one brought.
+    pub(crate) expected_slots: usize,
+    pub(crate) idle: List<OriginIdle>,
+    pub(crate) partial: List<OriginPartial>,
+    pub(crate) queue: List<Queue>,
+    pub(crate) undialled: List<Undialled>,
+    /// The serial under which the origin is registered as one that would dial if the limit over
+    /// all origins let it.
+    pub(crate) starving: Option<u64>,
+    pub(crate) counters: Counters,
+}
+
+impl<K> Origin<K> {
+    pub(crate) fn new(key: K, limits: Limits) -> Self {
+        Self {
+            key,
+            limits,
+            expected_slots: slots(limits.expected_slots),
+            idle: List::new(),
+            partial: List::new(),
+            queue: List::new(),
+            undialled: List::new(),
+            starving: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Whether its own limit lets it dial.
+    pub(crate) fn has_room(&self) -> bool {
+        self.counters.open + self.counters.connecting < self.limits.max_connections
+    }
+
+    /// How many of `waiters` no dial in progress is expected to serve.
+    pub(crate) fn uncovered(&self, waiters: usize) -> usize {
+        waiters.saturating_sub(self.counters.connecting.saturating_mul(self.expected_slots))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.counters.open == 0 && self.counters.connecting == 0 && self.queue.is_empty()
+    }
+}
+
+/// Slots as a count; a connection that lends nothing would strand its waiters.
+pub(crate) fn slots(slots: u32) -> usize {
+    usize::try_from(slots).unwrap_or(usize::MAX).max(1)
+}

@@ -1,0 +1,227 @@
+//! Requests that wait, and the dials that are made for them.
+
+use std::hash::Hash;
+use std::task::{Poll, Waker};
+use std::time::Instant;
+
+use crate::acquire::{Grant, RefuseReason};
+use crate::actions::Actions;
+use crate::list::{Linked, Links};
+use crate::origin::{Queue, Undialled};
+use crate::pool::Pool;
+use crate::release::Verdict;
+use crate::token::{Lease, OriginId, Permit, WaiterId};
+
+impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
+    /// Asks for what a waiter has got. While it has nothing, `waker` is kept, in place of the one
+    /// from the call before.
+    ///
+    /// The waiter ends with every [`Grant`] except [`Grant::Open`]; its id is stale then, and
+    /// polling it again gives [`RefuseReason::UnknownWaiter`].
+    pub fn poll_waiter(
+        &mut self,
+        waiter: WaiterId,
+        waker: &Waker,
+        now: Instant,
+        actions: &mut Actions<K, C>,
+    ) -> Poll<Grant<E>> {
+        let Some(index) = self.waiters.find(waiter.0) else {
+            return Poll::Ready(Grant::Refused(RefuseReason::UnknownWaiter));
+        };
+        self.take_back_spoilt(index, now, actions);
+        match std::mem::replace(&mut self.waiters[index].state, State::Queued) {
+            State::Queued => {
+                let kept = &mut self.waiters[index].waker;
+                if !kept.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
+                    *kept = Some(waker.clone());
+                }
+                Poll::Pending
+            }
+            State::Offered(permit) => Poll::Ready(Grant::Open(permit)),
+            State::Ended(mut grant) => {
+                self.waiters.remove(index);
+                if let Grant::Lease(lease) = &mut grant {
+                    lease.set_collected(now);
+                }
+                Poll::Ready(grant)
+            }
+        }
+    }
+
+    /// Ends a waiter whose request was dropped or has timed out. What it was given and has not
+    /// collected, a slot or a permit, goes to the next waiter. Its own dial goes on for the pool.
+    ///
+    /// A stale id does nothing.
+    pub fn cancel(&mut self, waiter: WaiterId, now: Instant, actions: &mut Actions<K, C>) {
+        let Some(index) = self.waiters.find(waiter.0) else { return };
+        if let Some(origin) = self.queue_of(index) {
+            self.leave_queue(index);
+            self.waiters.remove(index);
+            self.tally(origin, |counters| counters.cancelled += 1);
+            self.settle(origin, now, actions);
+        } else if let State::Ended(Grant::Lease(lease)) = self.waiters.remove(index).state {
+            self.tally(lease.origin.0.index, |counters| counters.cancelled += 1);
+            self.release(lease, Verdict::Untouched, now, actions);
+        }
+    }
+
+    /// Adds a waiter at the end of the queue; `dial` is its own.
+    pub(crate) fn enqueue(&mut self, origin: usize, dial: Option<usize>) -> WaiterId {
+        let handle = self.waiters.insert(Waiter {
+            origin: OriginId(self.origins.handle(origin)),
+            state: State::Queued,
+            waker: None,
+            dial,
+            queue_links: Links::new(),
+            undialled_links: Links::new(),
+        });
+        let entry = &mut self.origins[origin];
+        entry.queue.push_back(&mut self.waiters, handle.index);
+        match dial {
+            Some(dial) => self.dials[dial].waiter = Some(handle.index),
+            None => entry.undialled.push_back(&mut self.waiters, handle.index),
+        }
+        WaiterId(handle)
+    }
+
+    /// Ends a waiter that is in the queue; the driver learns it by polling.
+    pub(crate) fn end_waiter(
+        &mut self,
+        index: usize,
+        grant: Grant<E>,
+        actions: &mut Actions<K, C>,
+    ) {
+        self.leave_queue(index);
+        let waiter = &mut self.waiters[index];
+        waiter.state = State::Ended(grant);
+        actions.wake.extend(waiter.waker.take());
+    }
+
+    /// Gives a permit to the first waiter that has no dial of its own. It keeps its place.
+    pub(crate) fn offer_dial(&mut self, origin: usize, actions: &mut Actions<K, C>) {
+        let Some(index) = self.origins[origin].undialled.front() else { return };
+        self.origins[origin].undialled.remove(&mut self.waiters, index);
+        let permit = self.start_dial(origin, Some(index));
+        self.give_permit(index, permit, actions);
+    }
+
+    /// Hands a permit to a waiter of the queue, to be collected by polling.
+    pub(crate) fn give_permit(
+        &mut self,
+        index: usize,
+        permit: Permit,
+        actions: &mut Actions<K, C>,
+    ) {
+        let waiter = &mut self.waiters[index];
+        waiter.dial = Some(permit.dial.index);
+        waiter.state = State::Offered(permit);
+        actions.wake.extend(waiter.waker.take());
+    }
+
+    /// Parts a finished dial from its waiter, which stays in the queue.
+    pub(crate) fn lose_dial(&mut self, index: usize) {
+        let waiter = &mut self.waiters[index];
+        waiter.dial = None;
+        let origin = waiter.origin.0.index;
+        self.origins[origin].undialled.insert_by_serial(&mut self.waiters, index);
+    }
+
+    /// The origin in whose queue a waiter is; `None` when it has ended.
+    pub(crate) fn queue_of(&self, index: usize) -> Option<usize> {
+        let waiter = &self.waiters[index];
+        (!matches!(waiter.state, State::Ended(_))).then_some(waiter.origin.0.index)
+    }
+
+    fn leave_queue(&mut self, index: usize) {
+        let waiter = &mut self.waiters[index];
+        let origin = waiter.origin.0.index;
+        let dial = waiter.dial.take();
+        let state = std::mem::replace(&mut waiter.state, State::Queued);
+        self.origins[origin].queue.remove(&mut self.waiters, index);
+        match (dial, state) {
+            (None, _) => self.origins[origin].undialled.remove(&mut self.waiters, index),
+            (Some(dial), State::Offered(_)) => _ = self.end_dial(dial),
+            (Some(dial), _) => self.dials[dial].waiter = None,
+        }
+    }
+
+    /// A connection may expire, or be closed by its peer, between the hand-over and the moment
+    /// when the waiter's task runs. Such a one is not given out: the waiter goes back to its place.
+    ///
+    /// A fresh connection is exempt. It cannot be stale from a former use, and a peer that closes
+    /// every connection at once would keep the waiter in the queue for ever, without an error.
+    fn take_back_spoilt(&mut self, index: usize, now: Instant, actions: &mut Actions<K, C>) {
+        let State::Ended(Grant::Lease(lease)) = &self.waiters[index].state else { return };
+        let Some(connection) = self.connections.get(lease.connection.0) else { return };
+        let reason = connection.retired.or_else(|| match connection.leased {
+            1 => connection.expired(now),
+            _ => None,
+        });
+        let Some(reason) = reason.filter(|_| lease.reused && !self.closed) else { return };
+        let state = std::mem::replace(&mut self.waiters[index].state, State::Queued);
+        let origin = self.waiters[index].origin.0.index;
+        self.origins[origin].queue.insert_by_serial(&mut self.waiters, index);
+        self.origins[origin].undialled.insert_by_serial(&mut self.waiters, index);
+        if let State::Ended(Grant::Lease(lease)) = state {
+            self.release(lease, Verdict::Unused(reason), now, actions);
+        }
+    }
+}
+
+impl Lease {
+    /// The time between a hand-over and its collection is idle time too.
+    fn set_collected(&mut self, now: Instant) {
+        if let Some(since) = self.idle_since {
+            self.idle_for = now.saturating_duration_since(since);
+        }
+    }
+}
+
+/// A dial in progress: a permit that is out.
+#[derive(Debug)]
+pub(crate) struct Dial {
+    pub(crate) origin: usize,
+    /// The waiter whose request makes this dial, while it is in the queue.
+    pub(crate) waiter: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Waiter<E> {
+    origin: OriginId,
+    state: State<E>,
+    waker: Option<Waker>,
+    /// Its own dial. Only while it is in the queue.
+    dial: Option<usize>,
+    queue_links: Links,
+    undialled_links: Links,
+}
+
+#[derive(Debug)]
+enum State<E> {
+    /// In the queue.
+    Queued,
+    /// In the queue, with a permit that it has not collected.
+    Offered(Permit),
+    /// Out of the queue, with an answer that it has not collected.
+    Ended(Grant<E>),
+}
+
+impl<E> Linked<Queue> for Waiter<E> {
+    fn links(&self) -> &Links {
+        &self.queue_links
+    }
+
+    fn links_mut(&mut self) -> &mut Links {
+        &mut self.queue_links
+    }
+}
+
+impl<E> Linked<Undialled> for Waiter<E> {
+    fn links(&self) -> &Links {
+        &self.undialled_links
+    }
+
+    fn links_mut(&mut self) -> &mut Links {
+        &mut self.undialled_links
+    }
+}
