@@ -134,12 +134,11 @@ pub(super) fn percentiles(result: &BenchResult) -> String {
                 &format!("{name} {} keep-alive: {}", side.as_str(), milliseconds(ms)),
             );
             let baseline = if below && y + 20.0 < BOTTOM { y + 20.0 } else { y - 10.0 };
-            svg.text(
-                &format!("label-{}", side.as_str()),
-                (x, baseline),
-                Anchor::Middle,
-                &milliseconds(ms),
-            );
+            // The line rises from the first point, so its label stands to the left.
+            let (x_label, anchor) =
+                if name == "P50" { (x + 2.0, Anchor::End) } else { (x, Anchor::Middle) };
+            let class = format!("label-{}", side.as_str());
+            svg.text(&class, (x_label, baseline), anchor, &milliseconds(ms));
             svg.text("", (x, BOTTOM + 20.0), Anchor::Middle, name);
         }
     }
