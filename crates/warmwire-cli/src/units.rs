@@ -163,7 +163,7 @@ pub(crate) fn milliseconds(ms: f64) -> String {
 pub(crate) fn whole_milliseconds(ms: f64) -> String {
     let (value, unit) = match ms {
         0.0 => return "0".to_owned(),
-        ms if ms < 1.0 => (ms * 1e3, "µs"),
+        ms if ms < 0.9995 => (ms * 1e3, "µs"),
         ms if ms < 1000.0 => (ms, "ms"),
         ms => (ms / 1e3, "s"),
     };
