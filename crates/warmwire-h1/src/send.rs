@@ -1,5 +1,7 @@
 //! The sending half: framing of the body, and how much has left.
 
+use std::fmt;
+
 use bytes::BytesMut;
 use http::HeaderMap;
 
@@ -18,6 +20,16 @@ pub enum Sent {
     Maybe,
     /// A byte of a response came: the server has seen the request.
     Yes,
+}
+
+impl fmt::Display for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::No => "no",
+            Self::Maybe => "maybe",
+            Self::Yes => "yes",
+        })
+    }
 }
 
 /// What stands around one piece of body data on the wire.

@@ -56,9 +56,14 @@ impl<'a> Address<'a> {
             Some(scheme) if *scheme == http::uri::Scheme::HTTP => Scheme::Http,
             Some(scheme) if *scheme == http::uri::Scheme::HTTPS => Scheme::Https,
             Some(other) => {
-                return Err(invalid(uri, format!("the scheme {other:?} is neither http nor https")));
+                return Err(invalid(
+                    uri,
+                    format!("the scheme {other:?} is neither http nor https"),
+                ));
             }
-            None => return Err(invalid(uri, "it has no scheme: begin it with http:// or https://")),
+            None => {
+                return Err(invalid(uri, "it has no scheme: begin it with http:// or https://"));
+            }
         };
         let host = uri.host().unwrap_or_default();
         if host.is_empty() {
@@ -178,6 +183,12 @@ fn name(address: &Address<'_>, host: &str) -> String {
         Some(path) => format!("https://{bracketed} over unix:{}", path.display()),
         None if port == scheme.default_port() => format!("{}://{bracketed}", scheme.as_str()),
         None => format!("{}://{bracketed}:{port}", scheme.as_str()),
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

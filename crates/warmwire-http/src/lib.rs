@@ -1,1 +1,65 @@
 //! An HTTP(S) client agent whose connection pool is in the user's hands.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), warmwire_http::Error> {
+//! use std::time::Duration;
+//! use warmwire_http::Agent;
+//!
+//! let agent = Agent::builder()
+//!     .max_connections(10) // per origin
+//!     .idle_timeout(Duration::from_secs(30))
+//!     .build()?;
+//! let response = agent.get("https://api.example.com/v1/charges").send().await?;
+//! println!("{}, reused: {}", response.status(), response.connection().reused());
+//! println!("{}", response.text().await?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Agent`] is the handle, [`AgentBuilder`] has every limit and timer, [`Response`] tells which
+//! connection was used and what it cost, [`Stats`] counts, [`Event`] tells every step, and
+//! [`Error`] says what failed, when, and whether the request was sent.
+//!
+//! The crate decides nothing about pools and parses no HTTP: `warmwire-pool` and `warmwire-h1`
+//! do, as state machines without I/O. Here they meet the sockets of `warmwire-net`.
+
+mod agent;
+mod body;
+mod buffers;
+mod builder;
+mod checkout;
+mod conn;
+mod core;
+mod dial;
+mod error;
+mod event;
+mod incoming;
+mod key;
+mod pooled;
+mod random;
+mod reaper;
+mod release;
+mod request;
+mod response;
+mod send;
+mod service;
+mod stats;
+mod sync;
+mod trace;
+mod url;
+mod wire;
+
+pub use agent::{Agent, Candidate, Origin};
+pub use body::Body;
+pub use builder::AgentBuilder;
+pub use error::{Error, ErrorKind, Phase, Sent};
+pub use event::Event;
+pub use key::OriginName;
+pub use request::RequestBuilder;
+pub use response::{ConnectionInfo, Response, Timings};
+pub use stats::{ClosedCounts, OriginStats, Stats, TimeoutCounts};
+pub use url::IntoUri;
+pub use warmwire_net::{
+    BoxFuture, Connect, ConnectTarget, Io, Resolve, SystemResolver, Tls, TlsVersion,
+};
+pub use warmwire_pool::{CloseReason, ConnectionId, Scheduling};

@@ -30,6 +30,21 @@ pub(crate) trait Hooks<K, C> {
     fn changed(&self, left: Left);
 }
 
+/// A connection as the pool keeps it: the part that a lease needs goes out with it and comes back.
+pub(crate) trait Lend: Default {
+    /// Takes the part out.
+    fn lend(&mut self) -> Self;
+
+    /// Puts it back.
+    fn restore(&mut self, lent: Self);
+}
+
+/// What is to be done after the lock is released.
+struct Decided<K, C> {
+    actions: Actions<K, C>,
+    left: Left,
+}
+
 /// How a change left the pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Left {
@@ -48,7 +63,7 @@ pub(crate) struct Pooled<K, C, E, H> {
 impl<K, C, E, H> Pooled<K, C, E, H>
 where
     K: Clone + Eq + std::hash::Hash,
-    C: Default,
+    C: Lend,
     H: Hooks<K, C>,
 {
     pub(crate) fn new(pool: Pool<K, C, E>, hooks: H) -> Self {
@@ -69,12 +84,25 @@ where
         now: Instant,
         change: impl FnOnce(&mut Pool<K, C, E>, Instant, &mut Actions<K, C>) -> R,
     ) -> R {
+        let (result, decided) = self.decide(now, change);
+        self.carry_out(decided);
+        result
+    }
+
+    fn decide<R>(
+        &self,
+        now: Instant,
+        change: impl FnOnce(&mut Pool<K, C, E>, Instant, &mut Actions<K, C>) -> R,
+    ) -> (R, Decided<K, C>) {
         let mut actions = Actions::new();
-        let (result, left) = {
-            let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
-            let result = change(&mut pool, now, &mut actions);
-            (result, Left { next_deadline: pool.next_deadline(), drained: pool.is_drained() })
-        };
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut pool, now, &mut actions);
+        let left = Left { next_deadline: pool.next_deadline(), drained: pool.is_drained() };
+        (result, Decided { actions, left })
+    }
+
+    fn carry_out(&self, decided: Decided<K, C>) {
+        let Decided { actions, left } = decided;
         for waker in actions.wake {
             waker.wake();
         }
@@ -82,7 +110,6 @@ where
             self.hooks.closed(closed);
         }
         self.hooks.changed(left);
-        result
     }
 
     /// Reads without changing.
@@ -118,9 +145,9 @@ where
         self: &Arc<Self>,
         origin: impl FnOnce(&mut Pool<K, C, E>) -> OriginId,
     ) -> Result<PermitGuard<K, C, E, H>, RefuseReason> {
-        let permit = self.with(|pool, now, actions| {
+        let permit = self.with(|pool, _, _| {
             let origin = origin(pool);
-            pool.open(origin, now, actions)
+            pool.open(origin)
         })?;
         Ok(self.permit(permit))
     }
@@ -139,8 +166,8 @@ where
 
     /// Takes an idle connection to look at it; gives it back with [`Verdict::Untouched`].
     pub(crate) fn lease_idle(self: &Arc<Self>, id: ConnectionId) -> Option<LeaseGuard<K, C, E, H>> {
-        let (lease, connection) = self.with(|pool, _, _| {
-            let lease = pool.lease_idle(id)?;
+        let (lease, connection) = self.with(|pool, now, _| {
+            let lease = pool.lease_idle(id, now)?;
             let connection = take(pool, &lease);
             Some((lease, connection))
         })?;
@@ -163,16 +190,16 @@ where
 fn take<K, C, E>(pool: &mut Pool<K, C, E>, lease: &Lease) -> C
 where
     K: Clone + Eq + std::hash::Hash,
-    C: Default,
+    C: Lend,
 {
-    pool.connection_mut(lease).map(std::mem::take).unwrap_or_default()
+    pool.connection_mut(lease).map(C::lend).unwrap_or_default()
 }
 
 /// The answer to [`Pooled::acquire`].
 pub(crate) enum Acquired<K, C, E, H>
 where
     K: Clone + Eq + std::hash::Hash,
-    C: Default,
+    C: Lend,
     H: Hooks<K, C>,
 {
     Lease(LeaseGuard<K, C, E, H>),
@@ -185,7 +212,7 @@ where
 pub(crate) struct Waiter<K, C, E, H>
 where
     K: Clone + Eq + std::hash::Hash,
-    C: Default,
+    C: Lend,
     H: Hooks<K, C>,
 {
     pooled: Arc<Pooled<K, C, E, H>>,
@@ -196,7 +223,7 @@ where
 pub(crate) enum Granted<K, C, E, H>
 where
     K: Clone + Eq + std::hash::Hash,
-    C: Default,
+    C: Lend,
     H: Hooks<K, C>,
 {
     /// A connection; the wait is over.
@@ -212,7 +239,7 @@ where
 impl<K, C, E, H> Waiter<K, C, E, H>
 where
     K: Clone + Eq + std::hash::Hash,
-    C: Default,
+    C: Lend,
     H: Hooks<K, C>,
 {
     /// Must not be called again after a grant that ended the wait.
@@ -248,7 +275,7 @@ where
 impl<K, C, E, H> Drop for Waiter<K, C, E, H>
 where
     K: Clone + Eq + std::hash::Hash,
-    C: Default,
+    C: Lend,
     H: Hooks<K, C>,
 {
     fn drop(&mut self) {
@@ -262,7 +289,7 @@ where
 pub(crate) struct PermitGuard<K, C, E, H>
 where
     K: Clone + Eq + std::hash::Hash,
-    C: Default,
+    C: Lend,
     H: Hooks<K, C>,
 {
     pooled: Arc<Pooled<K, C, E, H>>,
@@ -272,18 +299,29 @@ where
 impl<K, C, E, H> PermitGuard<K, C, E, H>
 where
     K: Clone + Eq + std::hash::Hash,
-    C: Default,
+    C: Lend,
     H: Hooks<K, C>,
 {
-    /// The dial is done; `connection` is made from the number that the connection gets.
-    pub(crate) fn connected(mut self, connection: C, opened: Opened) -> Option<ConnectionId> {
+    /// The dial is done; the first waiters get the connection, or it is idle. `report` is told
+    /// its number before anybody else is.
+    pub(crate) fn connected(
+        mut self,
+        connection: C,
+        opened: Opened,
+        report: impl FnOnce(ConnectionId),
+    ) -> Option<ConnectionId> {
         let permit = self.permit.take()?;
-        Some(self.pooled.with(|pool, now, actions| {
+        let (id, decided) = self.pooled.decide(self.pooled.hooks.now(), |pool, now, actions| {
             pool.connected(permit, connection, opened, now, actions)
-        }))
+        });
+        if let Some(id) = id {
+            report(id);
+        }
+        self.pooled.carry_out(decided);
+        id
     }
 
-    /// The dial is done and the connection is this caller's first.
+    /// The dial is done and the connection is this caller's first. `None` if the pool is closed.
     pub(crate) fn connected_exclusive(
         mut self,
         connection: C,
@@ -301,8 +339,7 @@ where
     /// The dial failed.
     pub(crate) fn failed(mut self, error: E) {
         if let Some(permit) = self.permit.take() {
-            self.pooled
-                .with(|pool, now, actions| pool.connect_failed(permit, error, now, actions));
+            self.pooled.with(|pool, now, actions| pool.connect_failed(permit, error, now, actions));
         }
     }
 }
@@ -310,7 +347,7 @@ where
 impl<K, C, E, H> Drop for PermitGuard<K, C, E, H>
 where
     K: Clone + Eq + std::hash::Hash,
-    C: Default,
+    C: Lend,
     H: Hooks<K, C>,
 {
     fn drop(&mut self) {
@@ -324,7 +361,7 @@ where
 pub(crate) struct LeaseGuard<K, C, E, H>
 where
     K: Clone + Eq + std::hash::Hash,
-    C: Default,
+    C: Lend,
     H: Hooks<K, C>,
 {
     pooled: Arc<Pooled<K, C, E, H>>,
@@ -335,12 +372,17 @@ where
 impl<K, C, E, H> LeaseGuard<K, C, E, H>
 where
     K: Clone + Eq + std::hash::Hash,
-    C: Default,
+    C: Lend,
     H: Hooks<K, C>,
 {
-    /// What the pool knows of the lease; `None` only after [`release`](Self::release).
-    pub(crate) fn lease(&self) -> Option<&Lease> {
-        self.lease.as_ref()
+    /// What the pool knows of the lease.
+    pub(crate) fn lease(&self) -> &Lease {
+        self.lease.as_ref().expect("only `release` and drop take the lease, and both end the guard")
+    }
+
+    /// The connection's number.
+    pub(crate) fn id(&self) -> ConnectionId {
+        self.lease().connection()
     }
 
     pub(crate) fn pooled(&self) -> &Arc<Pooled<K, C, E, H>> {
@@ -348,15 +390,20 @@ where
     }
 
     pub(crate) fn release(mut self, verdict: Verdict) {
-        self.give_back(verdict);
+        self.give_back(self.pooled.hooks.now(), verdict);
     }
 
-    fn give_back(&mut self, verdict: Verdict) {
+    /// [`release`](Self::release) for a caller that has just read the clock.
+    pub(crate) fn release_at(mut self, now: Instant, verdict: Verdict) {
+        self.give_back(now, verdict);
+    }
+
+    fn give_back(&mut self, now: Instant, verdict: Verdict) {
         let Some(lease) = self.lease.take() else { return };
         let connection = std::mem::take(&mut self.connection);
-        self.pooled.with(|pool, now, actions| {
+        self.pooled.with_at(now, |pool, now, actions| {
             if let Some(place) = pool.connection_mut(&lease) {
-                *place = connection;
+                place.restore(connection);
             }
             pool.release(lease, verdict, now, actions);
         });
@@ -366,11 +413,10 @@ where
 impl<K, C, E, H> Drop for LeaseGuard<K, C, E, H>
 where
     K: Clone + Eq + std::hash::Hash,
-    C: Default,
+    C: Lend,
     H: Hooks<K, C>,
 {
     fn drop(&mut self) {
-        self.give_back(Verdict::Close(CloseReason::Cancelled));
+        self.give_back(self.pooled.hooks.now(), Verdict::Close(CloseReason::Cancelled));
     }
 }
-

@@ -81,7 +81,10 @@ mod tests {
     fn text_that_only_the_whatwg_parser_takes() {
         let uri = parse("http://example.com/a b?c=d e").expect("a URL");
         assert_eq!(uri, "http://example.com/a%20b?c=d%20e");
-        assert_eq!(parse("http://bücher.example/").expect("a URL").host(), Some("xn--bcher-kva.example"));
+        assert_eq!(
+            parse("http://bücher.example/").expect("a URL").host(),
+            Some("xn--bcher-kva.example")
+        );
     }
 
     #[test]

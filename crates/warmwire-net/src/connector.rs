@@ -63,12 +63,11 @@ pub struct Connector {
     pub custom: Option<Arc<dyn Connect>>,
     /// TLS settings of all targets.
     pub tls: Tls,
-    /// Time for look-up, connect and handshake together.
-    pub timeout: Option<Duration>,
 }
 
 impl Connector {
-    /// Opens a connection to `target`.
+    /// Opens a connection to `target`; look-up, connect and handshake together may take
+    /// `timeout`.
     ///
     /// # Errors
     ///
@@ -77,8 +76,12 @@ impl Connector {
     /// # Cancel safety
     ///
     /// Dropping the future closes what it had opened.
-    pub async fn connect(&self, target: &Target) -> Result<Connected, ConnectError> {
-        let mut progress = Progress::new(self.timeout);
+    pub async fn connect(
+        &self,
+        target: &Target,
+        timeout: Option<Duration>,
+    ) -> Result<Connected, ConnectError> {
+        let mut progress = Progress::new(timeout);
         match self.transport(target, &mut progress).await {
             Ok(transport) => self.secure(target, transport, progress).await,
             Err(fault) => Err(progress.failed(fault)),

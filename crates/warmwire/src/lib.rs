@@ -1,1 +1,16 @@
-//! Connections opened once and kept warm: an HTTP(S) agent with a connection pool in the user's hands.
+//! Connections opened once and kept warm: an HTTP(S) agent with a connection pool in the user's
+//! hands.
+//!
+//! | feature | what | default |
+//! |---|---|---|
+//! | `http` | [`Agent`], in [`http`] | yes |
+//! | `full` | everything | |
+
+#[cfg(feature = "http")]
+#[doc(inline)]
+pub use warmwire_http::{Agent, Error};
+
+/// The HTTP(S) agent.
+#[cfg(feature = "http")]
+#[doc(inline)]
+pub use warmwire_http as http;

@@ -1,0 +1,228 @@
+//! From an origin to a connection: reuse, wait, dial.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::time::{Instant, sleep_until};
+use warmwire_pool::{RefuseReason, Verdict};
+
+use crate::core::{Acquired, ConnectionLease, Core, QueuePlace, origin_of};
+use crate::dial;
+use crate::error::{Error, ErrorKind, Phase, Sent};
+use crate::event::Event;
+use crate::key::OriginName;
+use crate::pooled::Granted;
+use crate::response::{ConnectionInfo, Timings};
+use crate::stats;
+use crate::trace::{Timer, Trace, deadline, earlier};
+
+/// A connection that was idle for less than this is not looked at by a system call if losing it
+/// costs nothing, that is if the request can be sent again.
+///
+/// A request right after a response meets a connection whose state the runtime has just read; the
+/// system call would be a seventh of what the whole exchange costs (`bench/`, W2).
+const FRESH: std::time::Duration = std::time::Duration::from_millis(1);
+
+/// Gets a connection for the request that `trace` describes; `acquired` is the pool's first
+/// answer. `repeatable` says whether the request would be sent again if the connection turned out to be stale.
+///
+/// # Cancel safety
+///
+/// Dropping the future leaves the queue; a dial that it began goes on for the pool.
+pub(crate) async fn checkout(
+    core: &Arc<Core>,
+    trace: &mut Trace,
+    mut acquired: Acquired,
+    repeatable: bool,
+) -> Result<(ConnectionLease, ConnectionInfo), Error> {
+    loop {
+        let mut waited = true;
+        let lease = match acquired {
+            Acquired::Lease(lease) => {
+                waited = false;
+                lease
+            }
+            Acquired::Open(permit, place) => {
+                dial::spawn(core, trace.key.clone(), trace.timeouts.connect, permit, None);
+                wait(core, trace, place, true).await?
+            }
+            Acquired::Wait(place) => {
+                core.hooks
+                    .observer
+                    .report(|| Event::Queued { origin: OriginName::new(&trace.key) });
+                wait(core, trace, place, false).await?
+            }
+            Acquired::Refused(reason) => return Err(refused(core, trace, reason)),
+        };
+        if let Some(lease) = usable(lease, repeatable) {
+            let info = note(trace, &lease, if waited { Instant::now() } else { trace.started });
+            return Ok((lease, info));
+        }
+        acquired = ask(core, trace);
+    }
+}
+
+fn ask(core: &Arc<Core>, trace: &Trace) -> Acquired {
+    let key = trace.key.clone();
+    core.acquire(Instant::now().into_std(), |pool| pool.insert(key))
+}
+
+/// Opens a fresh connection past the queue, for a request whose first one was stale. Where every
+/// connection is in use, one that comes back is as good.
+pub(crate) async fn checkout_fresh(
+    core: &Arc<Core>,
+    trace: &mut Trace,
+) -> Result<(ConnectionLease, ConnectionInfo), Error> {
+    let permit = core.open_exclusive(|pool| origin_of(pool, &trace.key.address()));
+    match permit {
+        Ok(permit) => {
+            let dialling = dial::exclusive(core, &trace.key, trace.timeouts.connect, permit);
+            let dialled = match trace.total_deadline() {
+                None => dialling.await,
+                Some(at) => match tokio::time::timeout_at(at, dialling).await {
+                    Ok(dialled) => dialled,
+                    Err(_) => {
+                        return Err(trace.timed_out(
+                            core,
+                            Timer::Total,
+                            Phase::Connect,
+                            Sent::Maybe,
+                        ));
+                    }
+                },
+            };
+            match dialled {
+                Ok(Some(lease)) => {
+                    let info = note(trace, &lease, Instant::now());
+                    Ok((lease, info))
+                }
+                Ok(None) => Err(refused(core, trace, RefuseReason::Closed)),
+                Err(error) => Err(trace.error(error.into_error())),
+            }
+        }
+        Err(RefuseReason::NoRoom { .. }) => {
+            let acquired = ask(core, trace);
+            checkout(core, trace, acquired, false).await
+        }
+        Err(reason) => Err(refused(core, trace, reason)),
+    }
+}
+
+/// The connection if it is fit for use; otherwise it is closed.
+fn usable(mut lease: ConnectionLease, repeatable: bool) -> Option<ConnectionLease> {
+    let known = lease.lease();
+    let look = known.reused();
+    let ask_kernel = !repeatable || known.idle_for() >= FRESH;
+    let conn = lease.connection.conn.as_mut()?;
+    let settled = conn.settle_here().map_err(|_| warmwire_pool::CloseReason::Failed);
+    let found = match settled {
+        Ok(()) if look => conn.look(ask_kernel),
+        other => other,
+    };
+    match found {
+        Ok(()) => Some(lease),
+        Err(reason) => {
+            lease.release(Verdict::Unused(reason));
+            None
+        }
+    }
+}
+
+/// Writes down which connection the request got and what it waited for it.
+fn note(trace: &mut Trace, lease: &ConnectionLease, now: Instant) -> ConnectionInfo {
+    let waited = now.duration_since(trace.started);
+    let known = lease.lease();
+    let established = lease.established();
+    let mut timings = Timings::default();
+    if !known.reused() {
+        let phases = established.phases;
+        (timings.dns, timings.connect, timings.tls) = (phases.dns, phases.connect, phases.tls);
+    }
+    timings.queued = waited.saturating_sub(timings.waited());
+    trace.timings = timings;
+    let info = ConnectionInfo {
+        id: known.connection(),
+        reused: known.reused(),
+        age: now.into_std().saturating_duration_since(known.opened_at()),
+        idle: known.idle_for(),
+        requests: known.requests(),
+        established,
+    };
+    trace.connection = Some(info.clone());
+    lease.pooled().hooks.observer.report(|| Event::Acquired {
+        origin: OriginName::new(&trace.key),
+        connection: known.connection(),
+        reused: known.reused(),
+        waited,
+    });
+    info
+}
+
+/// Waits in the queue, dialling when there is room to.
+async fn wait(
+    core: &Arc<Core>,
+    trace: &mut Trace,
+    mut place: QueuePlace,
+    mut dialling: bool,
+) -> Result<ConnectionLease, Error> {
+    let began = Instant::now();
+    loop {
+        // While a connection is being opened, the connect timeout is what bounds the wait.
+        let queue = deadline(began, trace.timeouts.acquire, Timer::Acquire).filter(|_| !dialling);
+        let total = trace.total_deadline().map(|at| (at, Timer::Total));
+        let granted = match earlier(queue, total) {
+            None => std::future::poll_fn(|cx| place.poll(cx)).await,
+            Some((at, timer)) => {
+                let mut sleep = std::pin::pin!(sleep_until(at));
+                let first = std::future::poll_fn(|cx: &mut Context<'_>| {
+                    if let Poll::Ready(granted) = place.poll(cx) {
+                        return Poll::Ready(Some(granted));
+                    }
+                    ready!(sleep.as_mut().poll(cx));
+                    Poll::Ready(None)
+                });
+                let Some(granted) = first.await else {
+                    trace.timings.queued = trace.started.elapsed();
+                    let phase = if dialling { Phase::Connect } else { Phase::Queue };
+                    // Told while the place is still held, so that the text counts it.
+                    return Err(trace.timed_out(core, timer, phase, Sent::No));
+                };
+                granted
+            }
+        };
+        match granted {
+            Granted::Lease(lease) => return Ok(lease),
+            Granted::Open(permit) => {
+                dialling = true;
+                dial::spawn(core, trace.key.clone(), trace.timeouts.connect, permit, None);
+            }
+            Granted::Failed(error) => {
+                let phases = error.phases();
+                let mut timings = Timings {
+                    dns: phases.dns,
+                    connect: phases.connect,
+                    tls: phases.tls,
+                    ..Timings::default()
+                };
+                timings.queued = trace.started.elapsed().saturating_sub(timings.waited());
+                trace.timings = timings;
+                return Err(trace.error(error.into_error()));
+            }
+            Granted::Refused(reason) => return Err(refused(core, trace, reason)),
+        }
+    }
+}
+
+fn refused(core: &Core, trace: &Trace, reason: RefuseReason) -> Error {
+    let (kind, text) = match reason {
+        RefuseReason::QueueFull { limit, .. } => {
+            let situation = stats::situation(core, &trace.key);
+            let text =
+                format!("the queue is full (max_waiting = {limit}): connections: {situation}");
+            (ErrorKind::QueueFull, text)
+        }
+        RefuseReason::Closed => (ErrorKind::Closed, "the agent is closed".into()),
+        other => (ErrorKind::Closed, other.to_string()),
+    };
+    trace.error(Error::new(kind, Phase::Queue, text))
+}

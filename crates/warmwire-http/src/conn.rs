@@ -1,0 +1,155 @@
+//! An open connection: its stream, what watches it while it is idle, and its timer.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Wake, Waker};
+
+use tokio::runtime::Handle;
+use tokio::time::{Instant, Sleep};
+use warmwire_net::{Quiet, Stream};
+use warmwire_pool::{CloseReason, ConnectionId};
+
+use crate::reaper::Notices;
+use crate::response::Established;
+
+/// A connection, as the pool keeps it and an exchange uses it.
+pub(crate) struct Conn {
+    pub(crate) stream: Stream,
+    pub(crate) established: Arc<Established>,
+    watch: Arc<IdleWatch>,
+    /// `watch` as a waker, made once: making one is an atomic increment at every release else.
+    watcher: Waker,
+    runtime: tokio::runtime::Id,
+    /// Armed at the first wait and left armed: moving a timer is the dearest part of an exchange
+    /// that does not time out. See [`poll_until`](Self::poll_until).
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Conn {
+    /// # Panics
+    ///
+    /// Outside a tokio runtime, where no stream can have been opened either.
+    pub(crate) fn new(
+        stream: Stream,
+        established: Arc<Established>,
+        notices: Arc<Notices>,
+    ) -> Conn {
+        let watch = Arc::new(IdleWatch { notices, id: OnceLock::new(), missed: false.into() });
+        Conn {
+            stream,
+            established,
+            watcher: Waker::from(watch.clone()),
+            watch,
+            runtime: Handle::current().id(),
+            timer: None,
+        }
+    }
+
+    pub(crate) fn watch(&self) -> Arc<IdleWatch> {
+        self.watch.clone()
+    }
+
+    /// Looks whether the connection is fit to be kept, and has it watched from now on.
+    pub(crate) fn rest(&mut self) -> Result<(), CloseReason> {
+        verdict(self.stream.poll_quiet(&mut Context::from_waker(&self.watcher)))
+    }
+
+    /// The look before a reuse. `ask_kernel` costs a system call and sees what the runtime's
+    /// driver has not noticed yet.
+    pub(crate) fn look(&mut self, ask_kernel: bool) -> Result<(), CloseReason> {
+        if ask_kernel {
+            match self.stream.peek() {
+                // Session tickets and key updates are no reason to close: read them.
+                Quiet::Bytes if self.stream.is_tls() => {}
+                other => verdict(other)?,
+            }
+        }
+        self.rest()
+    }
+
+    /// Makes the connection work on the runtime that this is called on.
+    pub(crate) fn settle_here(&mut self) -> std::io::Result<()> {
+        let here = Handle::current().id();
+        if here != self.runtime {
+            self.timer = None;
+            self.stream.move_to_this_runtime()?;
+            self.runtime = here;
+        }
+        Ok(())
+    }
+
+    /// Ready when `deadline` has passed.
+    ///
+    /// A timer that is armed for an earlier time is left as it is: it wakes the task once for
+    /// nothing and is then armed anew. So a timer is moved once per timeout's length and not once
+    /// per request.
+    pub(crate) fn poll_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        if timer.deadline() > deadline {
+            timer.as_mut().reset(deadline);
+        }
+        while timer.as_mut().poll(cx).is_ready() {
+            if timer.deadline() >= deadline {
+                // A fired timer must not be polled again before it is reset.
+                self.timer = None;
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(deadline);
+        }
+        Poll::Pending
+    }
+
+    /// Closes politely: TLS `close_notify` and FIN, as far as that goes without waiting.
+    pub(crate) fn close(mut self) {
+        use tokio::io::AsyncWrite;
+        let mut cx = Context::from_waker(Waker::noop());
+        let _ = Pin::new(&mut self.stream).poll_shutdown(&mut cx);
+    }
+}
+
+fn verdict(found: Quiet) -> Result<(), CloseReason> {
+    match found {
+        Quiet::Yes => Ok(()),
+        Quiet::Closed => Err(CloseReason::ClosedByPeer),
+        Quiet::Broken => Err(CloseReason::Reset),
+        Quiet::Bytes => Err(CloseReason::Unsolicited),
+    }
+}
+
+/// Woken when something happens on an idle connection; tells the reaper which one.
+pub(crate) struct IdleWatch {
+    notices: Arc<Notices>,
+    id: OnceLock<ConnectionId>,
+    missed: AtomicBool,
+}
+
+impl IdleWatch {
+    /// Names the connection, which has its number only once the pool has it.
+    pub(crate) fn name(&self, id: ConnectionId) {
+        if self.id.set(id).is_ok() && self.missed.swap(false, Ordering::SeqCst) {
+            self.notices.push(id);
+        }
+    }
+}
+
+impl Wake for IdleWatch {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        match self.id.get() {
+            Some(id) => self.notices.push(*id),
+            None => {
+                self.missed.store(true, Ordering::SeqCst);
+                // The name may have come between the two lines above.
+                if let Some(id) = self.id.get()
+                    && self.missed.swap(false, Ordering::SeqCst)
+                {
+                    self.notices.push(*id);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What all handles of an agent share: the locked pool and its surroundings.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use http::HeaderMap;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use warmwire_net::Connector;
+use warmwire_pool::{Closed, OriginId, Pool};
+
+use crate::conn::Conn;
+use crate::dial::DialError;
+use crate::event::{Event, Observer};
+use crate::key::{Address, HttpCounters, Key, OriginName};
+use crate::pooled::{self, Hooks, LeaseGuard, Left, Lend, PermitGuard, Pooled, Waiter};
+use crate::reaper::{self, Notices};
+use crate::response::Established;
+
+/// A connection's place in the pool.
+#[derive(Default)]
+pub(crate) struct Slot {
+    /// `None` while the connection is lent.
+    pub(crate) conn: Option<Box<Conn>>,
+    /// Stays here while the connection is lent: `None` in what was lent.
+    pub(crate) established: Option<Arc<Established>>,
+}
+
+impl Slot {
+    pub(crate) fn new(conn: Box<Conn>) -> Slot {
+        Slot { established: Some(conn.established.clone()), conn: Some(conn) }
+    }
+}
+
+impl Lend for Slot {
+    fn lend(&mut self) -> Slot {
+        Slot { conn: self.conn.take(), established: None }
+    }
+
+    fn restore(&mut self, lent: Slot) {
+        self.conn = lent.conn;
+    }
+}
+
+pub(crate) type Core = Pooled<Key, Slot, Box<DialError>, AgentHooks>;
+pub(crate) type ConnectionLease = LeaseGuard<Key, Slot, Box<DialError>, AgentHooks>;
+pub(crate) type DialPermit = PermitGuard<Key, Slot, Box<DialError>, AgentHooks>;
+pub(crate) type Acquired = pooled::Acquired<Key, Slot, Box<DialError>, AgentHooks>;
+pub(crate) type QueuePlace = Waiter<Key, Slot, Box<DialError>, AgentHooks>;
+
+/// What requests need to know besides the pool.
+pub(crate) struct Config {
+    pub(crate) timeouts: Timeouts,
+    pub(crate) max_idle_timeout: Duration,
+    pub(crate) keep_alive: bool,
+    pub(crate) drain: Drain,
+    pub(crate) expect_continue_timeout: Duration,
+    pub(crate) default_headers: HeaderMap,
+    pub(crate) unix_socket: Option<Arc<std::path::Path>>,
+    pub(crate) h1: warmwire_h1::Limits,
+}
+
+/// The timers of one request; `None` for one that is off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeouts {
+    pub(crate) acquire: Option<Duration>,
+    pub(crate) connect: Option<Duration>,
+    pub(crate) response: Option<Duration>,
+    pub(crate) read: Option<Duration>,
+    pub(crate) total: Option<Duration>,
+}
+
+/// How much of a dropped response is read so that its connection can be kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drain {
+    pub(crate) bytes: u64,
+    pub(crate) time: Duration,
+}
+
+/// The pool's surroundings.
+pub(crate) struct AgentHooks {
+    pub(crate) core: Weak<Core>,
+    pub(crate) config: Config,
+    pub(crate) connector: Connector,
+    pub(crate) observer: Observer,
+    pub(crate) notices: Arc<Notices>,
+    /// Over all origins, forgotten ones too.
+    pub(crate) counters: HttpCounters,
+    /// Ends dials in progress when the agent is closed.
+    pub(crate) shutdown: CancellationToken,
+    /// Wakers of those who wait for the pool to be empty.
+    closing: Mutex<Vec<Waker>>,
+}
+
+impl AgentHooks {
+    pub(crate) fn new(
+        core: Weak<Core>,
+        config: Config,
+        connector: Connector,
+        observer: Observer,
+    ) -> Self {
+        AgentHooks {
+            core,
+            config,
+            connector,
+            observer,
+            notices: Arc::new(Notices::new()),
+            counters: HttpCounters::default(),
+            shutdown: CancellationToken::new(),
+            closing: Mutex::default(),
+        }
+    }
+}
+
+impl Hooks<Key, Slot> for AgentHooks {
+    fn now(&self) -> std::time::Instant {
+        Instant::now().into_std()
+    }
+
+    fn closed(&self, closed: Closed<Key, Slot>) {
+        self.observer.report(|| Event::Closed {
+            origin: OriginName::new(&closed.key),
+            connection: closed.id,
+            reason: closed.reason,
+            requests: closed.requests,
+            age: closed.age,
+        });
+        if let Some(conn) = closed.connection.conn {
+            conn.close();
+        }
+    }
+
+    fn changed(&self, left: Left) {
+        reaper::ensure(self, left);
+        if left.drained {
+            let waiting =
+                std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
+            waiting.into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+/// The origin of `address`, made if the pool does not know it.
+pub(crate) fn origin_of(
+    pool: &mut Pool<Key, Slot, Box<DialError>>,
+    address: &Address<'_>,
+) -> OriginId {
+    pool.find(address).unwrap_or_else(|| pool.insert(Key::new(address)))
+}
+
+/// Closes the pool: what is idle at once, what is in use when its exchange ends. New requests are
+/// refused and dials in progress end.
+pub(crate) fn shut(core: &Core) {
+    core.with(|pool, now, actions| pool.close(now, actions));
+    core.hooks.shutdown.cancel();
+}
+
+/// Until the closed pool is empty.
+pub(crate) async fn drained(core: &Core) {
+    std::future::poll_fn(|cx| {
+        // The waker is left before the look, so that what happens in between is not missed.
+        let mut closing = core.hooks.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        closing.push(cx.waker().clone());
+        drop(closing);
+        match core.read(Pool::is_drained) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+}
+
+impl ConnectionLease {
+    /// What does not change while the connection lives.
+    pub(crate) fn established(&self) -> Arc<Established> {
+        let conn = self.connection.conn.as_ref();
+        conn.expect("a lease has its connection: the slot of an unlent one is full")
+            .established
+            .clone()
+    }
+}

@@ -1,0 +1,195 @@
+//! Opening a connection, on a task of its own: a request that is dropped meanwhile does not waste
+//! it, and whoever comes first gets it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use warmwire_net::{CertificateFault, ConnectError, ConnectFault, ConnectPhase, Connected, Phases};
+use warmwire_pool::{ConnectionId, Opened};
+
+use crate::conn::Conn;
+use crate::core::{ConnectionLease, Core, DialPermit, Slot};
+use crate::error::{Error, ErrorKind, Phase};
+use crate::event::Event;
+use crate::key::{Key, OriginName};
+use crate::random;
+use crate::response::Established;
+use crate::stats;
+
+/// A dial that failed.
+#[derive(Debug)]
+pub(crate) struct DialError {
+    error: ConnectError,
+    timeout: Option<Duration>,
+}
+
+impl DialError {
+    pub(crate) fn phases(&self) -> Phases {
+        self.error.phases
+    }
+
+    pub(crate) fn is_timeout(&self) -> bool {
+        matches!(self.error.fault, ConnectFault::TimedOut)
+    }
+
+    pub(crate) fn into_error(self) -> Error {
+        let phase = match self.error.phase {
+            ConnectPhase::Dns => Phase::Dns,
+            ConnectPhase::Connect => Phase::Connect,
+            ConnectPhase::Tls => Phase::Tls,
+        };
+        let (kind, what) = match &self.error.fault {
+            ConnectFault::TimedOut => {
+                let limit = self.timeout.unwrap_or_default();
+                let what = format!("connect_timeout ({limit:?}) passed during {phase}");
+                (ErrorKind::ConnectTimeout, what)
+            }
+            ConnectFault::Dns(_) => (ErrorKind::Dns, "the name could not be looked up".into()),
+            ConnectFault::Connect(error)
+                if error.kind() == std::io::ErrorKind::ConnectionRefused =>
+            {
+                (ErrorKind::ConnectionRefused, "the connection was refused".into())
+            }
+            ConnectFault::Connect(_) => (ErrorKind::Connect, "connecting failed".into()),
+            ConnectFault::Certificate(fault, _) => certificate(*fault),
+            ConnectFault::Tls(_) => (ErrorKind::Tls, "the TLS handshake failed".into()),
+            ConnectFault::Settings(_) => {
+                (ErrorKind::InvalidConfig, "the TLS settings cannot be used".into())
+            }
+        };
+        Error::new(kind, phase, format!("{what}: {}", self.error)).with_source(self.error)
+    }
+}
+
+fn certificate(fault: CertificateFault) -> (ErrorKind, String) {
+    let (kind, what) = match fault {
+        CertificateFault::Expired => {
+            (ErrorKind::CertificateExpired, "the server's certificate has expired")
+        }
+        CertificateFault::WrongName => {
+            (ErrorKind::CertificateWrongName, "the server's certificate is for another name")
+        }
+        CertificateFault::UnknownIssuer => (
+            ErrorKind::CertificateUnknownIssuer,
+            "the server's certificate is signed by nobody who is trusted here",
+        ),
+        CertificateFault::Other => {
+            (ErrorKind::Certificate, "the server's certificate was not accepted")
+        }
+    };
+    (kind, what.into())
+}
+
+/// Opens a connection for the pool, on a task of the current runtime.
+///
+/// The task ends with the connect timeout at the latest, or with the agent. `done` learns how a
+/// dial ended that no waiter waits for.
+pub(crate) fn spawn(
+    core: &Arc<Core>,
+    key: Key,
+    timeout: Option<Duration>,
+    permit: DialPermit,
+    done: Option<tokio::sync::oneshot::Sender<Result<(), Box<DialError>>>>,
+) {
+    let core = core.clone();
+    tokio::spawn(async move {
+        let dialled = tokio::select! {
+            dialled = dial(&core, &key, timeout) => dialled,
+            // The permit's drop gives the room back.
+            () = core.hooks.shutdown.cancelled() => return,
+        };
+        match dialled {
+            Ok((mut conn, opened)) => {
+                let watch = conn.watch();
+                let resting = conn.rest();
+                let id = permit.connected(Slot::new(conn), opened, |id| {
+                    report_connected(&core, &key, id, opened.elapsed);
+                });
+                if let Some(id) = id {
+                    watch.name(id);
+                    if let Err(reason) = resting {
+                        core.with(|pool, now, actions| {
+                            pool.closed_by_peer(id, reason, now, actions);
+                        });
+                    }
+                }
+                report_end(done, Ok(()));
+            }
+            // One or the other waits: a dial that was asked for ahead has no waiter.
+            Err(error) => match done {
+                Some(done) => {
+                    drop(permit);
+                    report_end(Some(done), Err(error));
+                }
+                None => permit.failed(error),
+            },
+        }
+    });
+}
+
+fn report_end(
+    done: Option<tokio::sync::oneshot::Sender<Result<(), Box<DialError>>>>,
+    end: Result<(), Box<DialError>>,
+) {
+    if let Some(done) = done {
+        // Nobody listens any more when the caller has dropped its future.
+        let _ = done.send(end);
+    }
+}
+
+/// Opens a connection for this caller alone.
+pub(crate) async fn exclusive(
+    core: &Arc<Core>,
+    key: &Key,
+    timeout: Option<Duration>,
+    permit: DialPermit,
+) -> Result<Option<ConnectionLease>, Box<DialError>> {
+    let (conn, opened) = dial(core, key, timeout).await?;
+    let watch = conn.watch();
+    let lease = permit.connected_exclusive(Slot::new(conn), opened);
+    if let Some(lease) = &lease {
+        report_connected(core, key, lease.id(), opened.elapsed);
+        watch.name(lease.id());
+    }
+    Ok(lease)
+}
+
+fn report_connected(core: &Core, key: &Key, connection: ConnectionId, elapsed: Duration) {
+    core.hooks.observer.report(|| Event::Connected {
+        origin: OriginName::new(key),
+        connection,
+        elapsed,
+    });
+}
+
+async fn dial(
+    core: &Arc<Core>,
+    key: &Key,
+    timeout: Option<Duration>,
+) -> Result<(Box<Conn>, Opened), Box<DialError>> {
+    let hooks = &core.hooks;
+    hooks.observer.report(|| Event::Connecting { origin: OriginName::new(key) });
+    let began = Instant::now();
+    match hooks.connector.connect(&key.target(), timeout).await {
+        Ok(connected) => {
+            let Connected { stream, local, remote, tls, phases } = connected;
+            let established = Arc::new(Established { local, remote, tls, phases });
+            let conn = Box::new(Conn::new(stream, established, hooks.notices.clone()));
+            let opened = Opened { slots: 1, jitter: random::unit(), elapsed: began.elapsed() };
+            Ok((conn, opened))
+        }
+        Err(error) => {
+            let error = Box::new(DialError { error, timeout });
+            if error.is_timeout() {
+                stats::count(core, key, |all| &all.connect_timeouts);
+            }
+            hooks.observer.report(|| Event::ConnectFailed {
+                origin: OriginName::new(key),
+                elapsed: began.elapsed(),
+                error: error.error.to_string().into(),
+            });
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! A response's body that is still on its way.
+
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+use warmwire_h1::Received;
+use warmwire_pool::{CloseReason, Verdict};
+
+use crate::core::Drain;
+use crate::error::{Error, Phase};
+use crate::release::release;
+use crate::trace::{Timer, Trace, close_reason, deadline, earlier};
+use crate::wire::{Fault, Wire};
+
+/// Holds the connection until the last byte has come; gives it back at that moment, also if the
+/// caller goes on holding the body.
+pub(crate) struct Incoming {
+    /// `None` once the connection is given back or lost.
+    wire: Option<Wire>,
+    first: Option<Frame<Bytes>>,
+    /// The bytes of the body that the caller has not got yet, if the length was told.
+    left: Option<u64>,
+    trace: Trace,
+    /// Since when nothing has come; read from the clock only when there is a wait.
+    silent_since: Option<Instant>,
+}
+
+impl Incoming {
+    pub(crate) fn new(
+        wire: Wire,
+        first: Option<Frame<Bytes>>,
+        length: Option<u64>,
+        trace: Trace,
+    ) -> Incoming {
+        Incoming { wire: Some(wire), first, left: length, trace, silent_since: None }
+    }
+
+    pub(crate) fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        if let Some(first) = self.first.take() {
+            self.count(&first);
+            return Poll::Ready(Some(Ok(first)));
+        }
+        let received = match self.poll_received(cx) {
+            Poll::Pending => ready!(self.poll_timers(cx)).map_or_else(Err, |()| Ok(None)),
+            Poll::Ready(Ok(received)) => Ok(Some(received)),
+            Poll::Ready(Err(fault)) => Err(self.fail(fault)),
+        };
+        match received {
+            Ok(Some(Received::Data(data))) => {
+                self.silent_since = None;
+                self.finish_if_complete();
+                let frame = Frame::data(data);
+                self.count(&frame);
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Ok(Some(Received::Trailers(trailers))) => {
+                Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+            }
+            Ok(_) => {
+                self.finish_if_complete();
+                self.wire = None;
+                Poll::Ready(None)
+            }
+            Err(error) => Poll::Ready(Some(Err(error))),
+        }
+    }
+
+    pub(crate) fn is_end(&self) -> bool {
+        self.wire.is_none() && self.first.is_none()
+    }
+
+    pub(crate) fn size_hint(&self) -> SizeHint {
+        match self.left {
+            Some(left) => SizeHint::with_exact(left),
+            None => SizeHint::default(),
+        }
+    }
+
+    /// Goes on sending the request, if that is not done yet, and reads.
+    fn poll_received(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, Fault>> {
+        let Some(wire) = &mut self.wire else { return Poll::Ready(Ok(Received::End)) };
+        if wire.is_sending()
+            && let Poll::Ready(Err(fault)) = wire.poll_send(cx)
+        {
+            return Poll::Ready(Err(fault));
+        }
+        wire.poll_receive(cx)
+    }
+
+    /// Never `Ready(Ok)`: the wait ends with an error or goes on.
+    fn poll_timers(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        let silent_since = *self.silent_since.get_or_insert_with(Instant::now);
+        let read = deadline(silent_since, self.trace.timeouts.read, Timer::Read);
+        let total = self.trace.total_deadline().map(|at| (at, Timer::Total));
+        let Some(((at, timer), wire)) = earlier(read, total).zip(self.wire.as_mut()) else {
+            return Poll::Pending;
+        };
+        let Some(conn) = wire.lease.connection.conn.as_mut() else { return Poll::Pending };
+        ready!(conn.poll_until(cx, at));
+        let core = wire.lease.pooled().clone();
+        self.close(CloseReason::TimedOut);
+        let sent = warmwire_h1::Sent::Yes;
+        Poll::Ready(Err(self.trace.timed_out(&core, timer, Phase::Body, sent)))
+    }
+
+    fn count(&mut self, frame: &Frame<Bytes>) {
+        let length = frame.data_ref().map_or(0, |data| data.len() as u64);
+        self.left = self.left.map(|left| left.saturating_sub(length));
+    }
+
+    fn finish_if_complete(&mut self) {
+        if self.wire.as_ref().is_some_and(|wire| wire.exchange.response_complete()) {
+            self.give_back();
+        }
+    }
+
+    fn give_back(&mut self) {
+        if let Some(wire) = self.wire.take() {
+            release(wire.lease, &self.trace.key, wire.exchange.verdict(), Instant::now());
+        }
+    }
+
+    fn fail(&mut self, fault: Fault) -> Error {
+        self.close(close_reason(&fault));
+        self.trace.failed(fault, warmwire_h1::Sent::Yes, Phase::Body)
+    }
+
+    fn close(&mut self, reason: CloseReason) {
+        if let Some(wire) = self.wire.take() {
+            wire.lease.release(Verdict::Close(reason));
+        }
+    }
+}
+
+impl Drop for Incoming {
+    /// What is left is read to its end if it is small enough to cost less than a new connection.
+    fn drop(&mut self) {
+        let Some(wire) = self.wire.take() else { return };
+        let drain = wire.lease.pooled().hooks.config.drain;
+        let small = wire.exchange.remaining().is_none_or(|left| left <= drain.bytes);
+        if !small || drain.bytes == 0 || wire.is_sending() {
+            return wire.lease.release(Verdict::Close(CloseReason::BodyDropped));
+        }
+        let mut draining = Draining { wire, left: drain.bytes };
+        let mut cx = Context::from_waker(Waker::noop());
+        match draining.poll(&mut cx) {
+            Poll::Ready(whole) => draining.end(whole, &self.trace),
+            Poll::Pending => drain_later(draining, drain, self.trace.clone()),
+        }
+    }
+}
+
+fn drain_later(mut draining: Draining, drain: Drain, trace: Trace) {
+    let Ok(runtime) = Handle::try_current() else {
+        return draining.end(false, &trace);
+    };
+    runtime.spawn(async move {
+        let all = std::future::poll_fn(|cx| draining.poll(cx));
+        let whole = tokio::time::timeout(drain.time, all).await.unwrap_or(false);
+        draining.end(whole, &trace);
+    });
+}
+
+/// A dropped body being read to its end.
+struct Draining {
+    wire: Wire,
+    left: u64,
+}
+
+impl Draining {
+    /// Whether the end was reached.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        loop {
+            match ready!(self.wire.poll_receive(cx)) {
+                Ok(Received::Data(data)) => match self.left.checked_sub(data.len() as u64) {
+                    Some(left) => self.left = left,
+                    None => return Poll::Ready(false),
+                },
+                Ok(Received::End) => return Poll::Ready(true),
+                Ok(_) => {}
+                Err(_) => return Poll::Ready(false),
+            }
+            if self.wire.exchange.response_complete() {
+                return Poll::Ready(true);
+            }
+        }
+    }
+
+    fn end(self, whole: bool, trace: &Trace) {
+        match whole {
+            true => {
+                release(self.wire.lease, &trace.key, self.wire.exchange.verdict(), Instant::now());
+            }
+            false => self.wire.lease.release(Verdict::Close(CloseReason::BodyDropped)),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! An exchange is over: its connection is kept or closed.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use warmwire_h1::{CloseReason as H1Reason, KeepAlive, Verdict as H1Verdict};
+use warmwire_pool::{CloseReason, Keep, Verdict};
+
+use crate::core::ConnectionLease;
+use crate::event::Event;
+use crate::key::{Key, OriginName};
+
+/// Gives the connection back as the exchange's verdict says.
+pub(crate) fn release(mut lease: ConnectionLease, key: &Key, verdict: H1Verdict, now: Instant) {
+    let verdict = decide(verdict, &mut lease);
+    if matches!(verdict, Verdict::Keep(_)) {
+        lease
+            .pooled()
+            .hooks
+            .observer
+            .report(|| Event::Released { origin: OriginName::new(key), connection: lease.id() });
+    }
+    lease.release_at(now.into_std(), verdict);
+}
+
+fn decide(verdict: H1Verdict, lease: &mut ConnectionLease) -> Verdict {
+    let config = &lease.pooled().hooks.config;
+    let keep = match verdict {
+        H1Verdict::Reuse(_) if !config.keep_alive => {
+            return Verdict::Close(CloseReason::CallerAsked);
+        }
+        H1Verdict::Reuse(hint) => hinted(hint, config.max_idle_timeout),
+        H1Verdict::Upgraded => return Verdict::Close(CloseReason::Upgraded),
+        H1Verdict::Close(reason) => return Verdict::Close(translate(reason)),
+    };
+    match lease.connection.conn.as_mut().map(|conn| conn.rest()) {
+        Some(Ok(())) => Verdict::Keep(keep),
+        Some(Err(reason)) => Verdict::Close(reason),
+        None => Verdict::Close(CloseReason::Abandoned),
+    }
+}
+
+/// What the server's `Keep-Alive` header means for the pool.
+///
+/// The server starts its clock when it has sent the response and closes when its clock says so;
+/// the margin is what the request needs to arrive before that: a second, or a tenth of a short
+/// time. `max=1` allows one more request, but some servers count the one that was just answered,
+/// so it is not taken up.
+fn hinted(hint: KeepAlive, cap: Duration) -> Keep {
+    let idle_timeout = hint.timeout.map(|timeout| {
+        let margin = Duration::from_secs(1).min(timeout / 10);
+        (timeout - margin).min(cap)
+    });
+    let requests_left = hint.max.map(|max| if max <= 1 { 0 } else { max });
+    Keep { idle_timeout, requests_left }
+}
+
+fn translate(reason: H1Reason) -> CloseReason {
+    match reason {
+        H1Reason::ServerAsked | H1Reason::Http10 | H1Reason::UntilClose => CloseReason::PeerAsked,
+        H1Reason::ClientAsked => CloseReason::CallerAsked,
+        H1Reason::SurplusBytes(_) => CloseReason::Unsolicited,
+        H1Reason::ResponseIncomplete => CloseReason::BodyDropped,
+        // An answer that came before the request was sent to its end.
+        H1Reason::RequestIncomplete => CloseReason::PeerAsked,
+        _ => CloseReason::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f024_margin_is_a_second_or_a_tenth_and_the_cap_holds() {
+        let cap = Duration::from_secs(600);
+        let idle = |millis: u64| {
+            let hint = KeepAlive { timeout: Some(Duration::from_millis(millis)), max: None };
+            hinted(hint, cap).idle_timeout.expect("a hint").as_millis()
+        };
+        assert_eq!(idle(60_000), 59_000);
+        assert_eq!(idle(5_000), 4_500);
+        assert_eq!(idle(2_000), 1_800);
+        assert_eq!(idle(0), 0);
+        assert_eq!(idle(3_600_000), 600_000);
+    }
+
+    #[test]
+    fn f008_max_of_one_or_none_is_not_kept() {
+        let left = |max| hinted(KeepAlive { timeout: None, max }, Duration::MAX).requests_left;
+        assert_eq!(left(Some(0)), Some(0));
+        assert_eq!(left(Some(1)), Some(0));
+        assert_eq!(left(Some(99)), Some(99));
+        assert_eq!(left(None), None);
+    }
+}

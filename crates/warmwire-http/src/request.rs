@@ -1,0 +1,250 @@
+//! Requests on their way to being sent.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Uri};
+use serde::Serialize;
+
+use crate::agent::Agent;
+use crate::body::Body;
+use crate::error::{Error, ErrorKind};
+use crate::response::Response;
+use crate::send::{self, Head};
+use crate::url::IntoUri;
+
+/// A request being built; [`send`](Self::send) sends it.
+///
+/// What cannot be sent (a bad URL, a bad header) is told by `send`, so that calls can be chained.
+#[derive(Debug)]
+#[must_use = "a request does nothing until it is sent"]
+pub struct RequestBuilder {
+    agent: Agent,
+    head: Result<Head, Error>,
+    body: Body,
+}
+
+impl RequestBuilder {
+    pub(crate) fn new(agent: &Agent, method: Method, uri: Result<Uri, Error>) -> RequestBuilder {
+        let head = uri.map(|uri| Head {
+            method,
+            uri,
+            headers: HeaderMap::new(),
+            unix: None,
+            timeouts: agent.config().timeouts,
+            idempotent: None,
+        });
+        RequestBuilder { agent: agent.clone(), head, body: Body::empty() }
+    }
+
+    /// Adds a header; one of the same name stays. Headers of the request take the place of the
+    /// agent's default headers of the same name.
+    pub fn header<N, V>(self, name: N, value: V) -> RequestBuilder
+    where
+        N: TryInto<HeaderName>,
+        N::Error: fmt::Display,
+        V: TryInto<HeaderValue>,
+        V::Error: fmt::Display,
+    {
+        self.try_with(|head| {
+            let name = name.try_into().map_err(|error| invalid("header name", &error))?;
+            let value = value
+                .try_into()
+                .map_err(|error| invalid(&format!("value of the header {name}"), &error))?;
+            head.headers.append(name, value);
+            Ok(())
+        })
+    }
+
+    /// Sets these headers in place of those of the same names.
+    pub fn headers(self, headers: HeaderMap) -> RequestBuilder {
+        self.with(|head| {
+            for name in headers.keys() {
+                head.headers.remove(name);
+            }
+            let mut last = None;
+            for (name, value) in headers {
+                last = name.or(last);
+                if let Some(name) = &last {
+                    head.headers.append(name.clone(), value);
+                }
+            }
+        })
+    }
+
+    /// Adds pairs to the URL's query, form-encoded: anything that serialises as pairs, such as
+    /// `[("a", 1)]` or a struct.
+    pub fn query(self, pairs: &(impl Serialize + ?Sized)) -> RequestBuilder {
+        self.try_with(|head| {
+            let added =
+                serde_urlencoded::to_string(pairs).map_err(|error| invalid("query", &error))?;
+            if added.is_empty() {
+                return Ok(());
+            }
+            let path = head.uri.path();
+            let path_and_query = match head.uri.query() {
+                None | Some("") => format!("{path}?{added}"),
+                Some(query) => format!("{path}?{query}&{added}"),
+            };
+            let mut parts = std::mem::take(&mut head.uri).into_parts();
+            parts.path_and_query =
+                Some(path_and_query.parse().map_err(|error| invalid("query", &error))?);
+            head.uri = Uri::from_parts(parts).map_err(|error| invalid("query", &error))?;
+            Ok(())
+        })
+    }
+
+    /// `Authorization: Basic` (RFC 7617), marked as sensitive so that it is not logged.
+    pub fn basic_auth(
+        self,
+        user: impl fmt::Display,
+        password: impl fmt::Display,
+    ) -> RequestBuilder {
+        let token = BASE64_STANDARD.encode(format!("{user}:{password}"));
+        self.authorization(&format!("Basic {token}"))
+    }
+
+    /// `Authorization: Bearer` (RFC 6750), marked as sensitive so that it is not logged.
+    pub fn bearer_auth(self, token: impl fmt::Display) -> RequestBuilder {
+        self.authorization(&format!("Bearer {token}"))
+    }
+
+    /// Sets the body.
+    pub fn body(mut self, body: impl Into<Body>) -> RequestBuilder {
+        self.body = body.into();
+        self
+    }
+
+    /// Sets the body to JSON and `Content-Type` to `application/json` if it is not set.
+    pub fn json(mut self, value: &(impl Serialize + ?Sized)) -> RequestBuilder {
+        match serde_json::to_vec(value) {
+            Ok(json) => self.body = json.into(),
+            Err(error) => return self.try_with(|_| Err(invalid("JSON body", &error))),
+        }
+        self.content_type("application/json")
+    }
+
+    /// Sets the body to a form of these pairs and `Content-Type` to
+    /// `application/x-www-form-urlencoded` if it is not set.
+    pub fn form(mut self, pairs: &(impl Serialize + ?Sized)) -> RequestBuilder {
+        match serde_urlencoded::to_string(pairs) {
+            Ok(form) => self.body = form.into(),
+            Err(error) => return self.try_with(|_| Err(invalid("form", &error))),
+        }
+        self.content_type("application/x-www-form-urlencoded")
+    }
+
+    /// Says whether the request may be sent a second time when a stale connection leaves open
+    /// whether the first has arrived. Without this the method tells: GET, HEAD, OPTIONS, TRACE,
+    /// PUT and DELETE may (RFC 9110, section 9.2.2).
+    pub fn idempotent(self, idempotent: bool) -> RequestBuilder {
+        self.with(|head| head.idempotent = Some(idempotent))
+    }
+
+    /// Goes over the Unix socket at `path`; the URL tells `Host` and path. On Linux a path that
+    /// begins with `@` names an abstract socket.
+    pub fn unix_socket(self, path: impl Into<PathBuf>) -> RequestBuilder {
+        let path: Arc<std::path::Path> = path.into().into();
+        self.with(|head| head.unix = Some(path))
+    }
+
+    /// [`AgentBuilder::timeout`](crate::AgentBuilder::timeout) for this request.
+    pub fn timeout(self, timeout: Duration) -> RequestBuilder {
+        self.with(|head| head.timeouts.total = Some(timeout))
+    }
+
+    /// [`AgentBuilder::response_timeout`](crate::AgentBuilder::response_timeout) for this request.
+    pub fn response_timeout(self, timeout: Duration) -> RequestBuilder {
+        self.with(|head| head.timeouts.response = Some(timeout))
+    }
+
+    /// [`AgentBuilder::read_timeout`](crate::AgentBuilder::read_timeout) for this request.
+    pub fn read_timeout(self, timeout: Duration) -> RequestBuilder {
+        self.with(|head| head.timeouts.read = Some(timeout))
+    }
+
+    /// [`AgentBuilder::acquire_timeout`](crate::AgentBuilder::acquire_timeout) for this request.
+    pub fn acquire_timeout(self, timeout: Duration) -> RequestBuilder {
+        self.with(|head| head.timeouts.acquire = Some(timeout))
+    }
+
+    /// [`AgentBuilder::connect_timeout`](crate::AgentBuilder::connect_timeout) for a connection
+    /// that this request opens.
+    pub fn connect_timeout(self, timeout: Duration) -> RequestBuilder {
+        self.with(|head| head.timeouts.connect = Some(timeout))
+    }
+
+    /// Sends the request and waits for the response's head.
+    ///
+    /// # Errors
+    ///
+    /// Every kind but [`ErrorKind::ReadTimeout`] and [`ErrorKind::Decode`]. A status such as 404
+    /// or 500 is no error.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future may be dropped at any time: its place in the queue or its connection is free
+    /// at once and no other request notices. A request of which a part was sent may have been
+    /// done by the server.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime with I/O and time enabled.
+    pub async fn send(self) -> Result<Response, Error> {
+        send::send(self.agent.core().clone(), self.head?, self.body).await
+    }
+
+    pub(crate) fn from_parts(agent: &Agent, parts: http::request::Parts, body: Body) -> Self {
+        let mut builder = RequestBuilder::new(agent, parts.method, sealed(parts.uri));
+        if let Ok(head) = &mut builder.head {
+            head.headers = parts.headers;
+        }
+        builder.body = body;
+        builder
+    }
+
+    fn authorization(self, value: &str) -> RequestBuilder {
+        self.try_with(|head| {
+            let mut value = HeaderValue::try_from(value)
+                .map_err(|error| invalid("value of the header authorization", &error))?;
+            value.set_sensitive(true);
+            head.headers.insert(header::AUTHORIZATION, value);
+            Ok(())
+        })
+    }
+
+    fn content_type(self, value: &'static str) -> RequestBuilder {
+        self.with(|head| {
+            head.headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static(value));
+        })
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Head)) -> RequestBuilder {
+        if let Ok(head) = &mut self.head {
+            change(head);
+        }
+        self
+    }
+
+    fn try_with(mut self, change: impl FnOnce(&mut Head) -> Result<(), Error>) -> RequestBuilder {
+        if let Ok(head) = &mut self.head
+            && let Err(error) = change(head)
+        {
+            self.head = Err(error);
+        }
+        self
+    }
+}
+
+fn sealed(uri: impl IntoUri) -> Result<Uri, Error> {
+    crate::url::sealed::Sealed::into_uri(uri)
+}
+
+fn invalid(what: &str, error: &dyn fmt::Display) -> Error {
+    Error::request(ErrorKind::InvalidRequest, format!("the {what} cannot be sent: {error}"))
+}

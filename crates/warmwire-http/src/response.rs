@@ -1,0 +1,311 @@
+//! What comes back, and what is known of how it came.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, StatusCode, Version};
+use http_body::Body as _;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use warmwire_net::{TlsInfo, TlsVersion};
+use warmwire_pool::ConnectionId;
+
+use crate::body::Body;
+use crate::error::{Error, ErrorKind, Phase};
+
+/// How long each part of an exchange took, as far as it got.
+///
+/// The parts follow one another, so that their sum is the time from the start of the request to
+/// the first byte of the response. `dns`, `connect` and `tls` are zero on a reused connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Timings {
+    /// Waiting for a connection: in the queue, or for one to be freed, the own connect not
+    /// included.
+    pub queued: Duration,
+    /// Looking the name up.
+    pub dns: Duration,
+    /// The TCP or Unix connect.
+    pub connect: Duration,
+    /// The TLS handshake.
+    pub tls: Duration,
+    /// From the connection to the last byte of the request that was sent before the response
+    /// began.
+    pub sent: Duration,
+    /// From there to the first byte of the response.
+    pub first_byte: Duration,
+}
+
+impl Timings {
+    /// What the request waited before it had a connection: all parts before `sent`.
+    pub fn waited(&self) -> Duration {
+        self.queued + self.dns + self.connect + self.tls
+    }
+
+    /// From the start of the request to the first byte of the response.
+    pub fn total(&self) -> Duration {
+        self.waited() + self.sent + self.first_byte
+    }
+}
+
+/// What does not change while a connection lives.
+#[derive(Debug)]
+pub(crate) struct Established {
+    pub(crate) local: Option<SocketAddr>,
+    pub(crate) remote: Option<SocketAddr>,
+    pub(crate) tls: Option<TlsInfo>,
+    pub(crate) phases: warmwire_net::Phases,
+}
+
+/// The connection that an exchange used.
+#[derive(Clone, Debug)]
+pub struct ConnectionInfo {
+    pub(crate) id: ConnectionId,
+    pub(crate) reused: bool,
+    pub(crate) age: Duration,
+    pub(crate) idle: Duration,
+    pub(crate) requests: u64,
+    pub(crate) established: Arc<Established>,
+}
+
+impl ConnectionInfo {
+    /// Its number, unique within the agent.
+    pub fn id(&self) -> ConnectionId {
+        self.id
+    }
+
+    /// Whether the request was spared the handshake: the connection had carried another request,
+    /// or was opened ahead by [`warm`](crate::Agent::warm).
+    pub fn reused(&self) -> bool {
+        self.reused
+    }
+
+    /// How old the connection was when the request got it.
+    pub fn age(&self) -> Duration {
+        self.age
+    }
+
+    /// How long it had been idle before the request got it.
+    pub fn idle_before(&self) -> Duration {
+        self.idle
+    }
+
+    /// How many requests it had carried before this one.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// The local address; `None` for Unix sockets and a caller's own streams.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        self.established.local
+    }
+
+    /// The address that it goes to; `None` for Unix sockets and a caller's own streams.
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        self.established.remote
+    }
+
+    /// The TLS version; `None` without TLS.
+    pub fn tls_version(&self) -> Option<TlsVersion> {
+        self.established.tls.as_ref().map(|tls| tls.version)
+    }
+
+    /// The protocol that ALPN agreed on; `None` without TLS or when the server chose none.
+    pub fn alpn(&self) -> Option<&str> {
+        self.established.tls.as_ref()?.alpn.as_deref()
+    }
+
+    /// Whether its handshake resumed a TLS session; `false` without TLS.
+    pub fn resumed(&self) -> bool {
+        self.established.tls.as_ref().is_some_and(|tls| tls.resumed)
+    }
+}
+
+impl fmt::Display for ConnectionInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "connection {}", self.id)?;
+        if let Some(remote) = self.remote_address() {
+            write!(f, " to {remote}")?;
+        }
+        match self.reused {
+            true => write!(
+                f,
+                ", {:.1?} old, reused after {:.1?} idle, {} requests before",
+                self.age, self.idle, self.requests
+            ),
+            false => f.write_str(", new"),
+        }
+    }
+}
+
+/// A response whose head has come.
+///
+/// The body is read from it as it comes. A response that is dropped before its end costs its
+/// connection, unless what is left of the body is small (see
+/// [`drain_bytes`](crate::AgentBuilder::drain_bytes)); one that is held unread holds its
+/// connection.
+#[derive(Debug)]
+pub struct Response {
+    pub(crate) status: StatusCode,
+    pub(crate) version: Version,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Body,
+    pub(crate) connection: ConnectionInfo,
+    pub(crate) timings: Timings,
+}
+
+impl Response {
+    /// The status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The version that the server speaks: HTTP/1.0 or HTTP/1.1.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The headers.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// The headers, to change them.
+    pub fn headers_mut(&mut self) -> &mut HeaderMap {
+        &mut self.headers
+    }
+
+    /// The connection that carried the exchange.
+    pub fn connection(&self) -> &ConnectionInfo {
+        &self.connection
+    }
+
+    /// How long each part took.
+    pub fn timings(&self) -> Timings {
+        self.timings
+    }
+
+    /// The length of the body in bytes, if it is known before it has come.
+    pub fn content_length(&self) -> Option<u64> {
+        self.body.size_hint().exact()
+    }
+
+    /// The next piece of the body; `None` at its end. Trailers are passed over.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ReadTimeout`], [`ErrorKind::Timeout`], [`ErrorKind::ResponseCut`],
+    /// [`ErrorKind::InvalidResponse`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost when the future is dropped: the next call goes on where this one was.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
+        self.body.next_data().await
+    }
+
+    /// The whole body.
+    ///
+    /// The memory is bounded by what the server sends: use
+    /// [`bytes_limited`](Self::bytes_limited) for a server that is not trusted.
+    ///
+    /// # Errors
+    ///
+    /// As [`chunk`](Self::chunk).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the response.
+    pub async fn bytes(self) -> Result<Bytes, Error> {
+        self.bytes_limited(usize::MAX).await
+    }
+
+    /// The whole body, of at most `limit` bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`chunk`](Self::chunk), and [`ErrorKind::Decode`] for a longer body.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the response.
+    pub async fn bytes_limited(mut self, limit: usize) -> Result<Bytes, Error> {
+        let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
+        self.check_limit(first.len(), limit)?;
+        let Some(second) = self.chunk().await? else { return Ok(first) };
+        let mut all = BytesMut::with_capacity(first.len() + second.len());
+        all.extend_from_slice(&first);
+        let mut next = Some(second);
+        while let Some(piece) = next {
+            self.check_limit(all.len() + piece.len(), limit)?;
+            all.extend_from_slice(&piece);
+            next = self.chunk().await?;
+        }
+        Ok(all.freeze())
+    }
+
+    /// The whole body as text, which must be UTF-8.
+    ///
+    /// # Errors
+    ///
+    /// As [`bytes`](Self::bytes), and [`ErrorKind::Decode`] for other text.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the response.
+    pub async fn text(self) -> Result<String, Error> {
+        let bytes = self.bytes().await?;
+        String::from_utf8(bytes.into()).map_err(|error| {
+            let text = format!("the response's body is not UTF-8: {}", error.utf8_error());
+            Error::new(ErrorKind::Decode, Phase::Body, text).with_sent(crate::Sent::Yes)
+        })
+    }
+
+    /// The whole body as JSON.
+    ///
+    /// # Errors
+    ///
+    /// As [`bytes`](Self::bytes), and [`ErrorKind::Decode`] when it is not the JSON of a `T`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the response.
+    pub async fn json<T: DeserializeOwned>(self) -> Result<T, Error> {
+        let bytes = self.bytes().await?;
+        serde_json::from_slice(&bytes).map_err(|error| {
+            let text = format!("the response's body is not the JSON that was asked for: {error}");
+            Error::new(ErrorKind::Decode, Phase::Body, text)
+                .with_sent(crate::Sent::Yes)
+                .with_source(error)
+        })
+    }
+
+    /// The body alone.
+    pub fn into_body(self) -> Body {
+        self.body
+    }
+
+    fn check_limit(&self, length: usize, limit: usize) -> Result<(), Error> {
+        if length <= limit {
+            return Ok(());
+        }
+        let text = format!("the response's body has {length} bytes or more, the limit is {limit}");
+        Err(Error::new(ErrorKind::Decode, Phase::Body, text).with_sent(crate::Sent::Yes))
+    }
+}
+
+impl From<Response> for http::Response<Body> {
+    /// The [`ConnectionInfo`] and the [`Timings`] become extensions.
+    fn from(response: Response) -> Self {
+        let mut converted = http::Response::new(response.body);
+        *converted.status_mut() = response.status;
+        *converted.version_mut() = response.version;
+        *converted.headers_mut() = response.headers;
+        converted.extensions_mut().insert(response.connection);
+        converted.extensions_mut().insert(response.timings);
+        converted
+    }
+}

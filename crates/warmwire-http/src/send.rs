@@ -1,0 +1,275 @@
+//! A request from its start to its response's head: checkout, exchange, and at most one repeat.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use http::{HeaderMap, Method, Uri};
+use tokio::time::Instant;
+use warmwire_h1::{Received, RequestHead, ResponseHead, Sent, Target};
+use warmwire_pool::{CloseReason, Verdict};
+
+use crate::body::Body;
+use crate::checkout::{checkout, checkout_fresh};
+use crate::core::{ConnectionLease, Core, Timeouts, origin_of};
+use crate::error::{Error, ErrorKind, Phase};
+use crate::event::Event;
+use crate::incoming::Incoming;
+use crate::key::{Address, Key, OriginName};
+use crate::release::release;
+use crate::response::{ConnectionInfo, Response};
+use crate::stats;
+use crate::trace::{Timer, Trace, close_reason, deadline, earlier, is_lost};
+use crate::wire::{Fault, Wire};
+
+/// All of a request but its body.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+    pub(crate) unix: Option<Arc<Path>>,
+    pub(crate) timeouts: Timeouts,
+    /// What the caller says about sending the request twice; otherwise the method tells.
+    pub(crate) idempotent: Option<bool>,
+}
+
+impl Head {
+    /// RFC 9110, 9.2.2.
+    fn is_idempotent(&self) -> bool {
+        self.idempotent.unwrap_or_else(|| self.method.is_idempotent())
+    }
+}
+
+/// Sends a request and waits for its response's head.
+///
+/// # Cancel safety
+///
+/// Dropping the future frees the slot at once: the place in the queue, or the connection, which
+/// is closed if the exchange had begun.
+pub(crate) async fn send(core: Arc<Core>, head: Head, body: Body) -> Result<Response, Error> {
+    let started = Instant::now();
+    let unix = head.unix.as_ref().or(core.hooks.config.unix_socket.as_ref());
+    let address = Address::of(&head.uri, unix.map(AsRef::as_ref))?;
+    if head.method == Method::CONNECT {
+        let text = "CONNECT opens a tunnel and is not a request that an agent can send";
+        return Err(Error::request(ErrorKind::InvalidRequest, text));
+    }
+    let mut key = None;
+    let acquired = core.acquire(started.into_std(), |pool| {
+        let origin = origin_of(pool, &address);
+        key = pool.key(origin).cloned();
+        origin
+    });
+    let mut trace = Trace {
+        key: key.unwrap_or_else(|| Key::new(&address)),
+        started,
+        timeouts: head.timeouts,
+        timings: Default::default(),
+        connection: None,
+    };
+    let spare = body.try_clone();
+    let repeatable = spare.is_some() && head.is_idempotent();
+    let (lease, connection) = checkout(&core, &mut trace, acquired, repeatable).await?;
+    match exchange(lease, connection, &head, body, trace).await {
+        Ok(response) => Ok(response),
+        Err(failed) => repeat(&core, &head, spare, *failed).await,
+    }
+}
+
+/// Sends the request again if the retry rule allows it: once, on a fresh connection, after a
+/// failure on a reused one before a byte of the response came.
+async fn repeat(
+    core: &Arc<Core>,
+    head: &Head,
+    spare: Option<Body>,
+    failed: Failed,
+) -> Result<Response, Error> {
+    let Failed { error, mut trace, stale, unused_body } = failed;
+    let body = unused_body.or(spare);
+    let allowed = stale && (error.sent() == Sent::No || head.is_idempotent());
+    let (true, Some(body)) = (allowed, body) else { return Err(error) };
+    stats::count(core, &trace.key, |all| &all.retries);
+    if let Some(connection) = &trace.connection {
+        core.hooks.observer.report(|| Event::Retried {
+            origin: OriginName::new(&trace.key),
+            connection: connection.id(),
+        });
+    }
+    let (lease, connection) = checkout_fresh(core, &mut trace).await?;
+    exchange(lease, connection, head, body, trace).await.map_err(|failed| failed.error)
+}
+
+/// An exchange that failed before the response's head.
+struct Failed {
+    error: Error,
+    trace: Trace,
+    /// The connection was reused and is gone, and no byte of the response came.
+    stale: bool,
+    unused_body: Option<Body>,
+}
+
+async fn exchange(
+    lease: ConnectionLease,
+    connection: ConnectionInfo,
+    head: &Head,
+    body: Body,
+    trace: Trace,
+) -> Result<Response, Box<Failed>> {
+    let now = trace.started + trace.timings.waited();
+    let core = lease.pooled().clone();
+    let config = &core.hooks.config;
+    let request = RequestHead {
+        method: &head.method,
+        target: target(head),
+        host: host(&head.uri),
+        headers: &head.headers,
+        defaults: &config.default_headers,
+    };
+    let wire = match Wire::start(lease, config.h1, &request, body, now) {
+        Ok(wire) => wire,
+        Err((error, lease)) => {
+            lease.release(Verdict::Untouched);
+            let error = trace.failed(Fault::Request(error), Sent::No, Phase::Prepare);
+            return Err(Box::new(Failed { error, trace, stale: false, unused_body: None }));
+        }
+    };
+    let mut pending = Pending(Some(UnderWay { wire, trace, connection, continue_at: None }));
+    std::future::poll_fn(|cx| pending.poll(cx)).await
+}
+
+fn target(head: &Head) -> Target<'_> {
+    match head.uri.path() {
+        "*" => Target::Asterisk,
+        _ => Target::Origin(&head.uri),
+    }
+}
+
+/// The `Host` field's value: the authority, without the scheme's own port.
+fn host(uri: &Uri) -> &str {
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    let default = match uri.scheme_str() {
+        Some("https") => ":443",
+        _ => ":80",
+    };
+    authority.strip_suffix(default).unwrap_or(authority)
+}
+
+/// An exchange whose response has not begun; `None` when it has, or has failed.
+struct Pending(Option<UnderWay>);
+
+struct UnderWay {
+    wire: Wire,
+    trace: Trace,
+    connection: ConnectionInfo,
+    /// When the body is sent although no `100 Continue` came.
+    continue_at: Option<Instant>,
+}
+
+impl Pending {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Response, Box<Failed>>> {
+        let Some(under_way) = &mut self.0 else { return Poll::Pending };
+        let end = ready!(under_way.poll_end(cx));
+        // Ready once: what is left is no longer this future's.
+        let Some(under_way) = self.0.take() else { return Poll::Pending };
+        Poll::Ready(match end {
+            End::Head(head) => Ok(under_way.respond(head)),
+            End::Fault(fault) => Err(under_way.fail(fault)),
+            End::Timer(timer) => Err(under_way.time_out(timer)),
+        })
+    }
+}
+
+/// How the wait for a head ends.
+enum End {
+    Head(ResponseHead),
+    Fault(Fault),
+    Timer(Timer),
+}
+
+impl UnderWay {
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        loop {
+            if let Poll::Ready(Err(fault)) = self.wire.poll_send(cx) {
+                return Poll::Ready(End::Fault(fault));
+            }
+            match self.wire.poll_receive(cx) {
+                Poll::Ready(Ok(Received::Head(head))) => {
+                    return Poll::Ready(End::Head(head));
+                }
+                // A 100 lets the body go; others are of no use to a caller who waits for a head.
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(fault)) => return Poll::Ready(End::Fault(fault)),
+                Poll::Pending => match ready!(self.poll_timers(cx)) {
+                    Some(timer) => return Poll::Ready(End::Timer(timer)),
+                    None => self.wire.exchange.skip_wait_for_continue(),
+                },
+            }
+        }
+    }
+
+    /// Ready with `None` when the body need not wait for a `100 Continue` any longer.
+    fn poll_timers(&mut self, cx: &mut Context<'_>) -> Poll<Option<Timer>> {
+        let UnderWay { wire, trace, continue_at, .. } = self;
+        let response = deadline(wire.progress().last, trace.timeouts.response, Timer::Response);
+        let total = trace.total_deadline().map(|at| (at, Timer::Total));
+        let mut until = earlier(response, total).map(|(at, timer)| (at, Some(timer)));
+        if wire.exchange.awaiting_continue() {
+            let wait = wire.lease.pooled().hooks.config.expect_continue_timeout;
+            let at = *continue_at.get_or_insert_with(|| Instant::now() + wait);
+            if until.is_none_or(|(other, _)| at < other) {
+                until = Some((at, None));
+            }
+        }
+        let Some(((at, timer), conn)) = until.zip(wire.lease.connection.conn.as_mut()) else {
+            return Poll::Pending;
+        };
+        conn.poll_until(cx, at).map(|()| timer)
+    }
+
+    fn phase(&self) -> Phase {
+        if self.wire.is_sending() { Phase::Send } else { Phase::Head }
+    }
+
+    fn time_out(self, timer: Timer) -> Box<Failed> {
+        let (phase, sent) = (self.phase(), self.wire.exchange.sent());
+        let UnderWay { wire, trace, .. } = self;
+        let core = wire.lease.pooled().clone();
+        wire.lease.release(Verdict::Close(CloseReason::TimedOut));
+        let error = trace.timed_out(&core, timer, phase, sent);
+        Box::new(Failed { error, trace, stale: false, unused_body: None })
+    }
+
+    fn fail(self, fault: Fault) -> Box<Failed> {
+        let (phase, sent) = (self.phase(), self.wire.exchange.sent());
+        let UnderWay { mut wire, trace, connection, .. } = self;
+        let stale = connection.reused && !wire.exchange.received_any() && is_lost(&fault);
+        let unused_body = wire.take_unused_body();
+        wire.lease.release(Verdict::Close(close_reason(&fault)));
+        Box::new(Failed { error: trace.failed(fault, sent, phase), trace, stale, unused_body })
+    }
+
+    /// The head has come: what of the body is there already is taken along, and if that is all,
+    /// the connection is given back before the caller sees the response.
+    fn respond(self, head: ResponseHead) -> Response {
+        let now = Instant::now();
+        let UnderWay { mut wire, mut trace, connection, .. } = self;
+        let begun = trace.started + trace.timings.waited();
+        // An answer before the request was sent to its end: what was sent by then counts.
+        let sent_at = wire.progress().last.min(now);
+        trace.timings.sent = sent_at.saturating_duration_since(begun);
+        trace.timings.first_byte = now.duration_since(sent_at);
+        let timings = trace.timings;
+        let length = head.body.length();
+        let first = wire.take_ahead();
+        let body = match wire.exchange.response_complete() {
+            true => {
+                release(wire.lease, &trace.key, wire.exchange.verdict(), now);
+                first.and_then(|frame| frame.into_data().ok()).map_or_else(Body::empty, Body::from)
+            }
+            false => Body::incoming(Incoming::new(wire, first, length, trace)),
+        };
+        let ResponseHead { status, version, headers, .. } = head;
+        Response { status, version, headers, body, connection, timings }
+    }
+}

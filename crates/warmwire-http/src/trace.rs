@@ -1,0 +1,179 @@
+//! What is known of a request while it is under way, for its response and for its errors.
+
+use std::io;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use warmwire_h1::{Cut, Sent};
+use warmwire_pool::CloseReason;
+
+use crate::core::{Core, Timeouts};
+use crate::error::{Error, ErrorKind, Phase};
+use crate::key::{HttpCounters, Key, OriginName};
+use crate::response::{ConnectionInfo, Timings};
+use crate::stats;
+use crate::wire::Fault;
+
+/// A request under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Trace {
+    pub(crate) key: Key,
+    pub(crate) started: Instant,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) timings: Timings,
+    pub(crate) connection: Option<ConnectionInfo>,
+}
+
+/// A timer that has ended an exchange.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Timer {
+    Acquire,
+    Response,
+    Read,
+    Total,
+}
+
+impl Trace {
+    pub(crate) fn total_deadline(&self) -> Option<Instant> {
+        self.started.checked_add(self.timeouts.total?)
+    }
+
+    pub(crate) fn error(&self, error: Error) -> Error {
+        error.with_exchange(
+            Some(OriginName::new(&self.key)),
+            self.connection.clone(),
+            self.timings,
+            self.started.elapsed(),
+        )
+    }
+
+    /// The error of a timer, which is counted. The text tells what the pool was doing if the
+    /// request had no connection yet.
+    pub(crate) fn timed_out(&self, core: &Core, timer: Timer, phase: Phase, sent: Sent) -> Error {
+        let Timeouts { acquire, response, read, total, .. } = self.timeouts;
+        let (kind, name, limit, counter): (_, _, _, fn(&HttpCounters) -> &AtomicU64) = match timer {
+            Timer::Acquire => {
+                (ErrorKind::AcquireTimeout, "acquire_timeout", acquire, |all| &all.acquire_timeouts)
+            }
+            Timer::Response => (ErrorKind::ResponseTimeout, "response_timeout", response, |all| {
+                &all.response_timeouts
+            }),
+            Timer::Read => (ErrorKind::ReadTimeout, "read_timeout", read, |all| &all.read_timeouts),
+            Timer::Total => (ErrorKind::Timeout, "timeout", total, |all| &all.total_timeouts),
+        };
+        let limit = limit.unwrap_or_default();
+        let doing = match phase {
+            Phase::Queue => "while the request waited for a connection",
+            Phase::Dns | Phase::Connect | Phase::Tls => "while a connection was being opened",
+            Phase::Send => "while the request was being sent",
+            Phase::Body => "while the response's body was being read",
+            Phase::Prepare | Phase::Head => "before the response began",
+        };
+        let mut text = format!("{name} ({limit:?}) passed {doing}");
+        stats::count(core, &self.key, counter);
+        if phase <= Phase::Tls {
+            text.push_str("; connections: ");
+            text.push_str(&stats::situation(core, &self.key));
+        }
+        self.error(Error::new(kind, phase, text).with_sent(sent))
+    }
+
+    /// The error of a failed exchange.
+    pub(crate) fn failed(&self, fault: Fault, sent: Sent, phase: Phase) -> Error {
+        self.error(explain(fault, phase).with_sent(sent))
+    }
+}
+
+/// Why the connection of a failed exchange is closed.
+pub(crate) fn close_reason(fault: &Fault) -> CloseReason {
+    match fault {
+        Fault::Io { error, .. } if error.kind() == io::ErrorKind::ConnectionReset => {
+            CloseReason::Reset
+        }
+        Fault::Io { error, .. } if is_close(error) => CloseReason::ClosedByPeer,
+        Fault::Response(error) if error.cut() == Some(Cut::BeforeResponse) => {
+            CloseReason::ClosedByPeer
+        }
+        Fault::Io { .. } | Fault::Response(_) => CloseReason::Failed,
+        Fault::Request(_) | Fault::Body(_) => CloseReason::Cancelled,
+    }
+}
+
+/// Whether the fault is the connection's own: no byte of a response came, and nothing else went
+/// wrong than that the connection was gone.
+pub(crate) fn is_lost(fault: &Fault) -> bool {
+    match fault {
+        Fault::Io { error, .. } => is_close(error),
+        Fault::Response(error) => error.cut() == Some(Cut::BeforeResponse),
+        Fault::Request(_) | Fault::Body(_) => false,
+    }
+}
+
+fn is_close(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::NotConnected
+            | io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::WriteZero
+    )
+}
+
+fn explain(fault: Fault, phase: Phase) -> Error {
+    match fault {
+        Fault::Io { error, writing } if is_close(&error) => {
+            let (kind, text) = match phase {
+                Phase::Body => (ErrorKind::ResponseCut, "the connection ended within the response"),
+                _ => {
+                    let text = "the connection was closed before a response came";
+                    (ErrorKind::ConnectionClosed, text)
+                }
+            };
+            let side = if writing { "writing" } else { "reading" };
+            Error::new(kind, phase, format!("{text} ({side}: {error})")).with_source(error)
+        }
+        Fault::Io { error, writing } => {
+            let (kind, side) = match phase {
+                Phase::Body => (ErrorKind::ResponseCut, "reading"),
+                _ if writing => (ErrorKind::ConnectionClosed, "writing"),
+                _ => (ErrorKind::ConnectionClosed, "reading"),
+            };
+            Error::new(kind, phase, format!("{side} failed: {error}")).with_source(error)
+        }
+        Fault::Response(error) => {
+            let kind = match error.cut() {
+                Some(Cut::BeforeResponse) => ErrorKind::ConnectionClosed,
+                Some(_) => ErrorKind::ResponseCut,
+                None => ErrorKind::InvalidResponse,
+            };
+            Error::new(kind, phase, error.to_string()).with_source(error)
+        }
+        Fault::Request(error) => {
+            Error::new(ErrorKind::InvalidRequest, phase, error.to_string()).with_source(error)
+        }
+        Fault::Body(error) => error,
+    }
+}
+
+/// A deadline and the timer that it belongs to; the earlier of two.
+pub(crate) fn earlier(
+    one: Option<(Instant, Timer)>,
+    other: Option<(Instant, Timer)>,
+) -> Option<(Instant, Timer)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if other.0 < one.0 { other } else { one }),
+        (one, other) => one.or(other),
+    }
+}
+
+/// `base` and `limit` added, with the timer's name.
+pub(crate) fn deadline(
+    base: Instant,
+    limit: Option<Duration>,
+    timer: Timer,
+) -> Option<(Instant, Timer)> {
+    Some((base.checked_add(limit?)?, timer))
+}
