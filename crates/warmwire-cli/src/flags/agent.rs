@@ -1,6 +1,6 @@
 //! The agent's options as flags, and as keys of a configuration file.
 
-use crate::units::Span;
+use crate::units::{Size, Span};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -15,11 +15,11 @@ pub(crate) struct AgentFlags {
     #[serde(skip)]
     pub(crate) config: Option<PathBuf>,
 
-    /// Connections per origin [default: the concurrency; 50 with --rate]
+    /// Connections per origin, at least 1 [default: the concurrency; 50 with --rate]
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_connections: Option<usize>,
 
-    /// Connections over all origins [default: the agent's]
+    /// Connections over all origins, at least 1 [default: no limit]
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_total_connections: Option<usize>,
 
@@ -27,11 +27,11 @@ pub(crate) struct AgentFlags {
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_idle: Option<usize>,
 
-    /// Requests that may wait for a connection per origin [default: as many as the load can bring]
+    /// Requests that may wait for a connection per origin; one more fails as `queue_full` [default: no limit]
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_waiting: Option<usize>,
 
-    /// How long a request may wait for a connection [default: the agent's]
+    /// How long a request may wait for a connection [default: 30s]
     #[arg(long, value_name = "DURATION")]
     pub(crate) acquire_timeout: Option<Span>,
 
@@ -39,43 +39,51 @@ pub(crate) struct AgentFlags {
     #[arg(long, value_name = "DURATION")]
     pub(crate) idle_timeout: Option<Span>,
 
-    /// The most that a server's Keep-Alive header can raise the idle time to [default: the agent's]
+    /// The longest idle time that a server's Keep-Alive header can ask for [default: 10m]
     #[arg(long, value_name = "DURATION")]
     pub(crate) max_idle_timeout: Option<Span>,
 
-    /// Age beyond which a connection is not reused [default: the agent's]
+    /// Age beyond which a connection is not reused; each one's own is shorter by up to a tenth [default: no limit]
     #[arg(long, value_name = "DURATION")]
     pub(crate) max_lifetime: Option<Span>,
 
-    /// Requests after which a connection is closed [default: the agent's]
+    /// Requests after which a connection is closed, at least 1 [default: no limit]
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_requests_per_connection: Option<u64>,
 
-    /// Time for DNS, TCP and TLS together [default: the agent's]
+    /// Time for DNS, TCP and TLS together [default: 10s]
     #[arg(long, value_name = "DURATION")]
     pub(crate) connect_timeout: Option<Span>,
 
-    /// Time until the response's head is in [default: the agent's]
+    /// Time until the response's head is in [default: 5m]
     #[arg(long, value_name = "DURATION")]
     pub(crate) response_timeout: Option<Span>,
 
-    /// Time between two pieces of a body [default: the agent's]
+    /// Time between two pieces of a body [default: 5m]
     #[arg(long, value_name = "DURATION")]
     pub(crate) read_timeout: Option<Span>,
 
-    /// Time for the whole exchange, waiting included [default: the agent's]
+    /// Time for the whole exchange, waiting included [default: none]
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<Span>,
 
-    /// Idle time after which TCP probes the peer [default: the agent's]
+    /// Idle time after which TCP probes the peer, at least 1s [default: 15s]
     #[arg(long, value_name = "DURATION")]
     pub(crate) tcp_keepalive: Option<Span>,
 
-    /// Send small segments at once [default: the agent's]
+    /// Time between two probes of TCP, at least 1s [default: 15s]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) tcp_keepalive_interval: Option<Span>,
+
+    /// Probes that may stay unanswered before TCP gives a connection up [default: 3]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) tcp_keepalive_count: Option<u32>,
+
+    /// Send small segments at once (TCP_NODELAY) [default: true]
     #[arg(long, value_name = "BOOL")]
     pub(crate) tcp_nodelay: Option<bool>,
 
-    /// Which idle connection is taken: the last one used, or the first [default: the agent's]
+    /// Which idle connection is taken: the last one used, or the first [default: lifo]
     #[arg(long, value_name = "ORDER")]
     pub(crate) scheduling: Option<Order>,
 
@@ -83,11 +91,27 @@ pub(crate) struct AgentFlags {
     #[arg(long, value_name = "PATH")]
     pub(crate) unix_socket: Option<PathBuf>,
 
-    /// Local address to connect from
+    /// Local address to connect from [default: the system's choice]
     #[arg(long, value_name = "IP")]
     pub(crate) local_address: Option<IpAddr>,
 
-    /// TLS sessions kept for resumption, 0 for none [default: the agent's]
+    /// How long one address of a name may be silent before the next is tried beside it, at least 10ms [default: 250ms]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) happy_eyeballs_delay: Option<Span>,
+
+    /// How long a body waits for `100 Continue` when the request has `Expect: 100-continue` [default: 1s]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) expect_continue_timeout: Option<Span>,
+
+    /// Length of a response's head, at most [default: 64KiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) max_response_head: Option<Size>,
+
+    /// Lines of a response's header, at most [default: 100]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_response_headers: Option<usize>,
+
+    /// TLS sessions kept for resumption, 0 for none [default: 256]
     #[arg(long, value_name = "COUNT")]
     pub(crate) tls_sessions: Option<usize>,
 
@@ -95,7 +119,7 @@ pub(crate) struct AgentFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_roots: Option<PathBuf>,
 
-    /// The User-Agent header [default: the agent's]
+    /// The User-Agent header [default: warmwire/ and the version]
     #[arg(long, value_name = "TEXT")]
     pub(crate) user_agent: Option<String>,
 }
@@ -120,7 +144,8 @@ impl AgentFlags {
             max_connections max_total_connections max_idle max_waiting acquire_timeout idle_timeout
             max_idle_timeout max_lifetime max_requests_per_connection connect_timeout response_timeout
             read_timeout timeout tcp_keepalive tcp_nodelay scheduling unix_socket local_address
-            tls_sessions tls_roots user_agent
+            tcp_keepalive_interval tcp_keepalive_count happy_eyeballs_delay expect_continue_timeout
+            max_response_head max_response_headers tls_sessions tls_roots user_agent
         }
     }
 }

@@ -94,13 +94,13 @@ mod tests {
         assert_eq!(flags.max_connections, Some(7));
         assert_eq!(flags.idle_timeout.map(|span| span.0), Some(Duration::from_secs(30)));
         assert_eq!(flags.max_idle, Some(3));
-        assert_eq!(flags.scheduling, Some(crate::flags::agent::Order::Fifo));
+        assert_eq!(flags.scheduling, Some(crate::flags::Order::Fifo));
     }
 
     #[test]
     fn every_option_can_be_completed_from_the_file() {
         for name in option_names() {
-            let values = ["7", "\"30s\"", "true", "\"lifo\"", "\"127.0.0.1\""];
+            let values = ["7", "\"30s\"", "\"64KiB\"", "true", "\"lifo\"", "\"127.0.0.1\""];
             let file = values.iter().find_map(|value| read_text(&format!("{name} = {value}")).ok());
             let mut flags = AgentFlags::default();
             flags.complete_from(file.unwrap_or_else(|| panic!("{name} takes none of {values:?}")));

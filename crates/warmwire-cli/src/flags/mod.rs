@@ -7,7 +7,7 @@ mod agent;
 mod bench;
 mod config;
 
-pub(crate) use agent::AgentFlags;
+pub(crate) use agent::{AgentFlags, Order};
 pub(crate) use bench::{BenchFlags, LoadFlags, ServerFlags, SideChoice};
 
 use crate::failure::Failure;

@@ -32,7 +32,10 @@ fn contradictions_are_told_in_a_sentence() {
         (&["--check", "30%", "--side", "with"], "--check compares both sides"),
         (&["--resume"], "--resume is about TLS sessions"),
         (&["--tls", "--resume", "--side", "with"], "--side with leaves out"),
-        (&["--rtt", "25ms", "--local-address", "127.0.0.1"], "do not work with --rtt"),
+        (
+            &["--rtt", "25ms", "--local-address", "127.0.0.1"],
+            "--local-address does not work with --rtt",
+        ),
         (&["--rtt", "11s"], "--rtt 11s is too long: at most 10s"),
         (&["--body", "2GiB"], "--body 2GiB is too long: at most 1GiB"),
         (&["--header", "no colon"], "--header `no colon` is not a header"),

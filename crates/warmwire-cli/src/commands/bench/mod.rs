@@ -10,6 +10,7 @@ mod record;
 pub(crate) mod result;
 mod rounds;
 mod side;
+mod simulate;
 
 pub(crate) use side::Side;
 

@@ -310,18 +310,26 @@ fn agent(flags: &BenchFlags, target: &Target, pace: Pace) -> Result<AgentFlags, 
             }
         }
     }
-    if !target.rtt().is_zero() && (agent.local_address.is_some() || agent.tcp_keepalive.is_some()) {
-        return Err(Failure::usage(
-            "--local-address and --tcp-keepalive do not work with --rtt, whose connections are made by the simulation",
-        ));
+    let of_sockets = [
+        ("--local-address", agent.local_address.is_some()),
+        ("--tcp-keepalive", agent.tcp_keepalive.is_some()),
+        ("--tcp-keepalive-interval", agent.tcp_keepalive_interval.is_some()),
+        ("--tcp-keepalive-count", agent.tcp_keepalive_count.is_some()),
+        ("--happy-eyeballs-delay", agent.happy_eyeballs_delay.is_some()),
+    ];
+    if !target.rtt().is_zero()
+        && let Some((flag, _)) = of_sockets.iter().find(|(_, is_given)| *is_given)
+    {
+        return Err(Failure::usage(format!(
+            "{flag} does not work with --rtt, whose connections are made by the simulation"
+        )));
     }
-    let (connections, in_flight) = match pace {
-        Pace::Closed { concurrency } => (concurrency, concurrency),
-        Pace::Open { max_in_flight, .. } => (DEFAULT_CONNECTIONS_OPEN_LOOP, max_in_flight),
+    let connections = match pace {
+        Pace::Closed { concurrency } => concurrency,
+        Pace::Open { .. } => DEFAULT_CONNECTIONS_OPEN_LOOP,
     };
     let connections = *agent.max_connections.get_or_insert(connections);
     agent.max_idle.get_or_insert(connections);
-    agent.max_waiting.get_or_insert(in_flight);
     agent.idle_timeout.get_or_insert(Span(DEFAULT_IDLE_TIMEOUT));
     Ok(agent)
 }
