@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::flags::Chosen;
 use anyhow::Context;
 
-pub(crate) use bench::{Side, prediction, result};
+pub(crate) use bench::{BUCKETS_PER_DECADE, Side, prediction, result};
 
 /// Does what the command line asks for.
 ///

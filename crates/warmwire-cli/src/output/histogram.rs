@@ -1,5 +1,6 @@
 //! The latency histograms of both sides over the same bins.
 
+use crate::commands::BUCKETS_PER_DECADE;
 use crate::commands::Side;
 use crate::commands::result::BenchResult;
 
@@ -58,13 +59,13 @@ fn aligned(without: &[(f64, u64)], with: &[(f64, u64)], most: usize) -> Vec<Bin>
     bins
 }
 
-/// Which of the 20 buckets per factor of ten ends at `bound`.
+/// Which bucket ends at `bound`.
 fn step(bound: f64) -> i32 {
-    (bound.log10() * 20.0).round() as i32
+    (bound.log10() * BUCKETS_PER_DECADE).round() as i32
 }
 
 fn at(step: i32) -> f64 {
-    10_f64.powf(f64::from(step) / 20.0)
+    10_f64.powf(f64::from(step) / BUCKETS_PER_DECADE)
 }
 
 #[cfg(test)]
@@ -74,9 +75,9 @@ mod tests {
     #[test]
     fn both_sides_share_their_bins() {
         let bins = aligned(&[(10.0, 1), (11.22, 3)], &[(1.0, 5)], 100);
-        assert_eq!(bins.len(), 22);
+        assert_eq!(bins.len(), 43);
         assert_eq!((bins[0].with, bins[0].without), (1.0, 0.0));
-        assert_eq!((bins[20].without, bins[21].without), (0.25, 0.75));
+        assert_eq!((bins[40].without, bins[42].without), (0.25, 0.75));
         assert!(bins.windows(2).all(|pair| pair[0].up_to_ms == pair[1].above_ms));
     }
 

@@ -2,6 +2,7 @@
 
 mod bench;
 mod command_line;
+mod given_url;
 mod interrupt;
 mod simulation;
 mod support;

@@ -12,6 +12,7 @@ mod rounds;
 mod side;
 mod simulate;
 
+pub(crate) use record::BUCKETS_PER_DECADE;
 pub(crate) use side::Side;
 
 use crate::failure::Failure;

@@ -8,6 +8,9 @@ use std::time::Duration;
 /// The longest latency that is told apart from longer ones.
 const LONGEST: Duration = Duration::from_secs(3600);
 
+/// Buckets of a histogram that make a factor of ten: each bound is 6 % above the one before.
+pub(crate) const BUCKETS_PER_DECADE: f64 = 40.0;
+
 /// How one request ended.
 #[derive(Debug)]
 pub(crate) enum Outcome {
@@ -114,15 +117,15 @@ impl Record {
         if total == 0.0 { 0.0 } else { self.handshake_sum.as_secs_f64() / total }
     }
 
-    /// The latencies in buckets of which 20 make a factor of ten, from the first that is not empty
-    /// to the last: the upper bound in milliseconds and the count.
+    /// The latencies in [`BUCKETS_PER_DECADE`], from the first that is not empty to the last: the
+    /// upper bound in milliseconds and the count.
     pub(crate) fn buckets_ms(&self) -> Vec<(f64, u64)> {
         let mut counts = BTreeMap::new();
         for value in self.latencies.iter_recorded() {
             let micros = value.value_iterated_to().max(1) as f64;
             // A thousandth below, the histogram's own resolution, so that 1 ms is not told as the
             // bucket above 1 ms.
-            let step = (micros.log10() * 20.0 - 0.01).ceil() as i32;
+            let step = (micros.log10() * BUCKETS_PER_DECADE - 0.02).ceil() as i32;
             *counts.entry(step).or_insert(0) += value.count_at_value();
         }
         let (Some((&first, _)), Some((&last, _))) =
@@ -138,7 +141,7 @@ impl Record {
 
 /// The upper bound of the bucket `step`, with four significant digits: they are read by people.
 fn bound_ms(step: i32) -> f64 {
-    let exact = 10_f64.powf(f64::from(step) / 20.0 - 3.0);
+    let exact = 10_f64.powf(f64::from(step) / BUCKETS_PER_DECADE - 3.0);
     let unit = 10_f64.powi(exact.log10().floor() as i32 - 3);
     // Through text, since the product of the rounded digits and a unit of 0.001 is not round.
     format!("{:.6}", (exact / unit).round() * unit).parse().unwrap_or(exact)
@@ -183,10 +186,10 @@ mod tests {
     fn buckets_hold_every_request_under_its_bound() {
         let buckets = record([1, 10, 10, 100]).buckets_ms();
         assert_eq!(buckets.iter().map(|(_, count)| count).sum::<u64>(), 4);
-        assert_eq!(buckets.len(), 41, "two factors of ten and the first");
+        assert_eq!(buckets.len(), 81, "two factors of ten and the first");
         assert!(buckets.windows(2).all(|pair| pair[0].0 < pair[1].0));
-        assert_eq!((buckets[0], buckets[20].1), ((1.0, 1), 2));
-        assert_eq!(buckets[1].0, 1.122);
+        assert_eq!((buckets[0], buckets[40].1), ((1.0, 1), 2));
+        assert_eq!(buckets[2].0, 1.122);
         assert!(Record::default().buckets_ms().is_empty());
     }
 

@@ -117,6 +117,7 @@ pub(crate) struct SideResult {
     pub(crate) requests_per_connection: f64,
     /// The part of all latencies that look-ups and handshakes took, 0 to 1.
     pub(crate) handshake_share: f64,
+    /// CPU time of this process; sending on time and the simulated connect are part of it.
     pub(crate) cpu_us_per_request: f64,
     /// Resident memory at the end of a round, the most over the rounds; `null` where the system
     /// does not tell.

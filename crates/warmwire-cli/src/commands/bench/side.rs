@@ -13,6 +13,8 @@ use std::time::Duration;
 use warmwire::http::{AgentBuilder, RequestBuilder, Scheduling, Tls, TlsVersion};
 use warmwire::{Agent, Error};
 
+/// How long connections may take to be closed at the end.
+const GOODBYE: Duration = Duration::from_secs(1);
 /// The agent sets interval and count of TCP's probes together; these are its defaults.
 const DEFAULT_PROBE_INTERVAL: Duration = Duration::from_secs(15);
 const DEFAULT_PROBES: u32 = 3;
@@ -111,9 +113,10 @@ impl Client {
         self.agent.stats().total.opened
     }
 
-    /// Closes every connection.
+    /// Closes every connection, as far as that goes quickly.
     pub(crate) async fn close(self) {
-        self.agent.close().await;
+        // A connect that is still under way, to a host that does not answer, is not waited for.
+        let _ = tokio::time::timeout(GOODBYE, self.agent.close()).await;
     }
 }
 
@@ -177,10 +180,9 @@ fn with_options(builder: AgentBuilder, options: &AgentFlags) -> AgentBuilder {
     let builder = set(builder, options.max_response_headers, AgentBuilder::max_response_headers);
     let builder = set(builder, options.tcp_nodelay, AgentBuilder::tcp_nodelay);
     let builder = set(builder, scheduling, AgentBuilder::scheduling);
-    let builder =
-        set(builder, options.unix_socket.clone(), |builder, path| builder.unix_socket(path));
+    let builder = set(builder, options.unix_socket.clone(), AgentBuilder::unix_socket);
     let builder = set(builder, options.local_address, AgentBuilder::local_address);
-    set(builder, options.user_agent.clone(), |builder, name| builder.user_agent(name))
+    set(builder, options.user_agent.clone(), AgentBuilder::user_agent)
 }
 
 fn with_simulation(builder: AgentBuilder, plan: &Plan, timer: &PreciseTimer) -> AgentBuilder {

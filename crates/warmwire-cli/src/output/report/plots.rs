@@ -17,7 +17,7 @@ const SIDES: [Side; 2] = [Side::Without, Side::With];
 pub(super) fn histogram(result: &BenchResult) -> String {
     const HEIGHT: f64 = 290.0;
     const BOTTOM: f64 = HEIGHT - 46.0;
-    let bins = bins(result, 48);
+    let bins = bins(result, 60);
     let (Some(first), Some(last)) = (bins.first(), bins.last()) else {
         return "<p class=\"note\">No request was answered.</p>".to_owned();
     };
@@ -56,10 +56,9 @@ pub(super) fn histogram(result: &BenchResult) -> String {
     svg.finish("Latency histogram of both sides") + &legend_of_sides(result)
 }
 
-/// The bars of both sides, side by side in their bin.
+/// The bars of both sides over each other; the style sheet lets the one behind shine through.
 fn bars(svg: &mut Svg, bin: &Bin, left: f64, right: f64, y: impl Fn(f64) -> f64) {
-    let width = (right - left - 2.0).max(2.0) / 2.0;
-    for (position, side) in SIDES.into_iter().enumerate() {
+    for side in SIDES {
         let share = bin.share(side);
         if share > 0.0 {
             // A bin with a single request of many must still be seen.
@@ -71,8 +70,8 @@ fn bars(svg: &mut Svg, bin: &Bin, left: f64, right: f64, y: impl Fn(f64) -> f64)
                 milliseconds(bin.above_ms),
                 milliseconds(bin.up_to_ms)
             );
-            let corner = (left + 1.0 + position as f64 * width, y(0.0) - height);
-            svg.bar(side.as_str(), corner, (width, height), &title);
+            let size = ((right - left - 1.0).max(1.0), height);
+            svg.bar(&format!("bin {}", side.as_str()), (left + 0.5, y(0.0) - height), size, &title);
         }
     }
 }
@@ -126,23 +125,33 @@ pub(super) fn percentiles(result: &BenchResult) -> String {
             points.iter().enumerate().map(|(index, (_, ms))| (x(index), y(*ms))).collect();
         svg.path(&format!("line-{}", side.as_str()), &at);
         // Above the line without keep-alive, below the other one, where there is room.
-        let below = side == Side::With && result.without.is_some();
-        for ((name, ms), (x, y)) in points.into_iter().zip(at) {
-            svg.dot(
-                side.as_str(),
-                (x, y),
-                &format!("{name} {} keep-alive: {}", side.as_str(), milliseconds(ms)),
-            );
-            let baseline = if below && y + 20.0 < BOTTOM { y + 20.0 } else { y - 10.0 };
-            // The line rises from the first point, so its label stands to the left.
-            let (x_label, anchor) =
-                if name == "P50" { (x + 2.0, Anchor::End) } else { (x, Anchor::Middle) };
-            let class = format!("label-{}", side.as_str());
-            svg.text(&class, (x_label, baseline), anchor, &milliseconds(ms));
+        let is_below = side == Side::With && result.without.is_some();
+        for (index, (name, ms)) in points.into_iter().enumerate() {
+            let (x, y) = at[index];
+            let title = format!("{name} {} keep-alive: {}", side.as_str(), milliseconds(ms));
+            svg.dot(side.as_str(), (x, y), &title);
+            let (label, anchor) = label_place(&at, index, is_below && y + 20.0 < BOTTOM);
+            svg.text(&format!("label-{}", side.as_str()), label, anchor, &milliseconds(ms));
             svg.text("", (x, BOTTOM + 20.0), Anchor::Middle, name);
         }
     }
     svg.finish("Latency at each percentile") + &legend_of_sides(result)
+}
+
+/// Where the label of a point stands so that the line, which only rises, does not cross it.
+fn label_place(points: &[(f64, f64)], index: usize, is_below: bool) -> ((f64, f64), Anchor) {
+    const STEEP: f64 = 10.0;
+    let (x, y) = points[index];
+    let rises = |from: usize, to: usize| match (points.get(from), points.get(to)) {
+        (Some(from), Some(to)) => from.1 - to.1 > STEEP,
+        _ => false,
+    };
+    match is_below {
+        true if rises(index.wrapping_sub(1), index) => ((x + 2.0, y + 20.0), Anchor::Start),
+        true => ((x, y + 20.0), Anchor::Middle),
+        false if rises(index, index + 1) => ((x + 2.0, y - 10.0), Anchor::End),
+        false => ((x, y - 10.0), Anchor::Middle),
+    }
 }
 
 /// The steps of one request as bars in a row, with the measured median; nothing without a
