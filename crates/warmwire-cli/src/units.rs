@@ -156,6 +156,11 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// A number of things: `1 connection`, `60,000 connections`.
+pub(crate) fn counted(number: u64, thing: &str) -> String {
+    format!("{} {thing}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
 /// Milliseconds with three significant digits and the unit that suits them: `870 µs`, `12.9 ms`, `1.23 s`.
 pub(crate) fn milliseconds(ms: f64) -> String {
     match ms {
@@ -280,6 +285,8 @@ mod tests {
         assert_eq!(grouped(60_000), "60,000");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "request"), "1 request");
+        assert_eq!(counted(0, "request"), "0 requests");
         assert_eq!(bytes(256), "256 B");
         assert_eq!(bytes(9_140_000), "9.14 MB");
         assert_eq!(percent(0.784), "78 %");

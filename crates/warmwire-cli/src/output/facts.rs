@@ -1,10 +1,36 @@
 //! What was measured, in sentences.
 
+use crate::commands::Side;
 use crate::commands::result::{BenchResult, Simulated};
-use crate::units::{bytes, grouped, whole_milliseconds};
+use crate::units::{bytes, counted, grouped, whole_milliseconds};
 
 /// A label and a sentence.
 pub(super) type Fact = (&'static str, String);
+
+/// What the embedded server has counted for a side, held against what the agent says.
+pub(super) struct CrossCheck {
+    pub(super) side: Side,
+    pub(super) sentence: String,
+    /// Whether both speak of the same number of connections.
+    pub(super) agrees: bool,
+}
+
+/// One for each side that was measured with the embedded server.
+pub(super) fn cross_checks(result: &BenchResult) -> Vec<CrossCheck> {
+    let check = |side| {
+        let (measured, seen) = (result.side(side)?, result.server_counts(side)?);
+        let agrees = seen.accepted == measured.connections_opened;
+        let accepted = counted(seen.accepted, "connection");
+        let mut sentence =
+            format!("the server accepted {accepted}, at most {} at once", grouped(seen.peak_open));
+        if !agrees {
+            let opened = grouped(measured.connections_opened);
+            sentence.push_str(&format!("; the agent says it opened {opened}"));
+        }
+        Some(CrossCheck { side, sentence, agrees })
+    };
+    [Side::Without, Side::With].into_iter().filter_map(check).collect()
+}
 
 /// What was measured and how: the target, what is simulated, the load, both sides.
 pub(super) fn facts(result: &BenchResult) -> Vec<Fact> {
@@ -15,6 +41,9 @@ pub(super) fn facts(result: &BenchResult) -> Vec<Fact> {
         facts.push(("Simulated", sentence));
     }
     facts.push(("Load", load(result)));
+    if let Some(sentence) = overload(result) {
+        facts.push(("Overload", sentence));
+    }
     facts.push(("Rounds", rounds(result)));
     if result.without.is_some() {
         facts.push(("Without", without(result)));
@@ -74,6 +103,22 @@ fn load(result: &BenchResult) -> String {
         parts.push(format!("{} more to warm up", grouped(options.warmup)));
     }
     parts.join(", ")
+}
+
+/// Says by Little's law that an open loop asks for more connections than are allowed.
+fn overload(result: &BenchResult) -> Option<String> {
+    let (rate, allowed) = (result.options.rate?, result.options.agent.max_connections?);
+    let prediction = result.target.predicted_ms.as_ref()?;
+    let sides = [Side::Without, Side::With].into_iter().filter(|side| result.side(*side).is_some());
+    let needed =
+        sides.map(|side| rate * prediction.total_ms(side) / 1e3).fold(0.0, f64::max).ceil();
+    (needed > allowed as f64).then(|| {
+        let allowed = counted(allowed as u64, "connection");
+        format!(
+            "{rate} a second need {} connections at least and {allowed} may be open: requests queue up",
+            grouped(needed as u64)
+        )
+    })
 }
 
 fn rounds(result: &BenchResult) -> String {

@@ -1,18 +1,18 @@
 //! The result for a person at a terminal.
 
-use super::facts::facts;
+use super::facts::{cross_checks, facts};
 use super::histogram::{Bin, bins};
 use super::table::{self, Row};
 use crate::commands::Side;
 use crate::commands::prediction::Prediction;
 use crate::commands::result::{BenchResult, SideResult};
-use crate::units::{grouped, milliseconds, percent, whole_milliseconds};
+use crate::units::{milliseconds, percent, whole_milliseconds};
 use std::fmt::Write;
 use std::io::IsTerminal;
 
 const MOST_BINS: usize = 18;
 const BAR: usize = 24;
-const LABEL: usize = 26;
+const LABEL: usize = 30;
 const CELL: usize = 14;
 const SIDES: [Side; 2] = [Side::Without, Side::With];
 
@@ -37,7 +37,7 @@ fn render(result: &BenchResult, paint: Paint) -> String {
         round_trips(&mut text, result, prediction, paint);
     }
     histogram(&mut text, result, paint);
-    cross_check(&mut text, result, paint);
+    server_saw(&mut text, result, paint);
     text
 }
 
@@ -121,26 +121,14 @@ fn bar(bin: &Bin, side: Side, tallest: f64) -> String {
     format!("{}{} {share}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-/// Says when the server has accepted other numbers of connections than the agent says it opened.
-fn cross_check(text: &mut String, result: &BenchResult, paint: Paint) {
-    line(text, "");
-    for side in SIDES {
-        let (Some(measured), Some(counted)) = (result.side(side), result.server_counts(side))
-        else {
-            continue;
-        };
-        let says = format!(
-            "{:<8} the server accepted {} connections, at most {} at once",
-            side.as_str(),
-            grouped(counted.accepted),
-            grouped(counted.peak_open)
-        );
-        if counted.accepted == measured.connections_opened {
-            line(text, &paint.dim(&says));
-        } else {
-            let opened = grouped(measured.connections_opened);
-            line(text, &paint.red(&format!("{says}; the agent says it opened {opened}")));
+/// What the embedded server has counted beside what the agent says.
+fn server_saw(text: &mut String, result: &BenchResult, paint: Paint) {
+    for (row, check) in cross_checks(result).into_iter().enumerate() {
+        if row == 0 {
+            line(text, "");
         }
+        let sentence = format!("{:<8} {}", check.side.as_str(), check.sentence);
+        line(text, &if check.agrees { paint.dim(&sentence) } else { paint.red(&sentence) });
     }
 }
 

@@ -221,6 +221,27 @@ fn the_text_has_the_same_numbers_and_no_colour_in_a_pipe() {
 }
 
 #[test]
+fn an_open_loop_that_asks_for_too_much_is_told_so() {
+    let arguments = [
+        "bench",
+        "--rate",
+        "100",
+        "--delay",
+        "50ms",
+        "--max-connections",
+        "2",
+        "--requests",
+        "4",
+        "--quiet",
+    ];
+    let text = stdout(&run(&arguments));
+    assert!(
+        text.contains("100 a second need 5 connections at least and 2 connections may be open"),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_report_is_one_page_that_loads_nothing() {
     let page = TemporaryFile::with("report.html", b"");
     let arguments =

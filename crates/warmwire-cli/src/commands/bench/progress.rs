@@ -1,9 +1,10 @@
 //! Progress on standard error: a bar on a terminal, a line per part of a round elsewhere.
 
 use super::load::{Portion, SharedRecord};
+use super::record::Record;
 use super::side::Side;
 use crate::output;
-use crate::units::{grouped, milliseconds};
+use crate::units::{counted, grouped, milliseconds};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -30,7 +31,7 @@ impl Progress {
             return Self::Lines { rounds };
         }
         let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{prefix:<22} {bar:30.cyan/dim} {msg}");
+        let style = ProgressStyle::with_template("{prefix:<22} {bar:30.cyan/dim} {wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self::Bar { bar, rounds }
     }
@@ -50,13 +51,13 @@ impl Progress {
                 let elapsed = sending.await;
                 let record = record.lock();
                 output::note(&format!(
-                    "round {}/{rounds}, {} keep-alive: {} requests in {}, {} failed, P50 {}",
+                    "round {}/{rounds}, {} keep-alive: {} in {}, {} failed, P50 {}",
                     round + 1,
                     side.as_str(),
-                    grouped(record.requests()),
+                    counted(record.requests(), "request"),
                     milliseconds(elapsed.as_secs_f64() * 1e3),
                     grouped(record.failed()),
-                    milliseconds(record.quantile_ms(0.5)),
+                    median(&record),
                 ));
                 elapsed
             }
@@ -89,9 +90,13 @@ fn draw(bar: &ProgressBar, portion: Portion, elapsed: Duration, record: &SharedR
     let of_time = portion.duration.map_or(0.0, |all| elapsed.as_secs_f64() / all.as_secs_f64());
     bar.set_position((of_requests.max(of_time).min(1.0) * 1000.0) as u64);
     bar.set_message(format!(
-        "{} requests, {}/s, P50 {}",
-        grouped(record.requests()),
+        "{}, {}/s, P50 {}",
+        counted(record.requests(), "request"),
         grouped((record.requests() as f64 / elapsed.as_secs_f64().max(1e-3)) as u64),
-        milliseconds(record.quantile_ms(0.5)),
+        median(&record),
     ));
+}
+
+fn median(record: &Record) -> String {
+    if record.answered() == 0 { "none".to_owned() } else { milliseconds(record.quantile_ms(0.5)) }
 }

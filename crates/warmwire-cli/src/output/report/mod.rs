@@ -2,7 +2,7 @@
 
 mod plots;
 
-use super::facts::facts;
+use super::facts::{cross_checks, facts};
 use super::svg::escape;
 use super::table::{self, Row};
 use crate::commands::Side;
@@ -135,15 +135,12 @@ fn rounds(result: &BenchResult) -> String {
 
 fn description(result: &BenchResult) -> String {
     let mut facts = facts(result);
-    for (label, side) in [("Server saw, without", Side::Without), ("Server saw, with", Side::With)]
-    {
-        if let Some(counts) = result.server_counts(side) {
-            let accepted = grouped(counts.accepted);
-            facts.push((
-                label,
-                format!("{accepted} connections, at most {} at once", grouped(counts.peak_open)),
-            ));
-        }
+    for check in cross_checks(result) {
+        let label = match check.side {
+            Side::Without => "Server, without",
+            Side::With => "Server, with",
+        };
+        facts.push((label, check.sentence));
     }
     let mut html = "<dl>".to_owned();
     for (label, sentence) in facts {
