@@ -22,6 +22,9 @@ pub(super) fn histogram(result: &BenchResult) -> String {
         return "<p class=\"note\">No request was answered.</p>".to_owned();
     };
     let (low, high) = (first.above_ms.log10(), last.up_to_ms.log10());
+    // So that no bar leans on the frame.
+    let room = (high - low) * 0.02;
+    let (low, high) = (low - room, high + room);
     let x = |ms: f64| LEFT + (ms.log10() - low) / (high - low) * (WIDTH - LEFT - RIGHT);
     let tallest = bins.iter().flat_map(|bin| [bin.without, bin.with]).fold(0.0, f64::max);
     let grid = ticks(tallest, 4.0);
