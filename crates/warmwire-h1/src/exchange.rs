@@ -138,7 +138,8 @@ impl Exchange {
     }
 
     /// The transport came to its end. To be called after [`decode`](Self::decode)
-    /// returned `None`; it returns [`Received::End`] when the response is whole.
+    /// returned `None`. It returns [`Received::End`] when the response is whole,
+    /// and before it what a caller has left undecoded of a body until close.
     ///
     /// # Errors
     ///

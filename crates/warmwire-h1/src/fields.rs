@@ -1,11 +1,6 @@
 //! Rules about single fields which both halves need.
 
-use http::{HeaderMap, HeaderName, header};
-
-/// Whether a list header has `token`, over all its lines and without case.
-pub(crate) fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
-    headers.get_all(name).iter().any(|value| value_has_token(value.as_bytes(), token))
-}
+use http::{HeaderName, header};
 
 /// Whether a comma-separated list has `token`, without case.
 pub(crate) fn value_has_token(value: &[u8], token: &str) -> bool {

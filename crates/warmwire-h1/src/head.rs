@@ -3,15 +3,17 @@
 use std::mem::MaybeUninit;
 
 use bytes::{Buf, Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header};
 use httparse::{ParserConfig, Status};
 
 use crate::keep_alive::KEEP_ALIVE;
 use crate::length::body_kind;
 use crate::limits::Limits;
+use crate::notes::Notes;
 use crate::request::HeadFacts;
 use crate::response::ResponseHead;
 use crate::response_error::{ResponseError, ResponseErrorKind};
+use crate::reuse::Persistence;
 use crate::store;
 
 /// What every status line of HTTP/1.0 and 1.1 begins with. Empty lines before
@@ -37,21 +39,32 @@ pub(crate) struct HeadScan {
     status_line_checked: bool,
 }
 
+/// A head, what it says about reuse, and what followed it in the input.
+pub(crate) struct Parsed {
+    pub(crate) head: ResponseHead,
+    pub(crate) persistence: Persistence,
+    pub(crate) rest: Bytes,
+}
+
 impl HeadScan {
-    /// Returns the parsed head and what followed it in `input`, once its end
-    /// has come. Until then nothing is taken out of `input`.
+    /// Returns the head once its end has come. Until then nothing is taken out
+    /// of `input`.
     pub(crate) fn decode(
         &mut self,
         input: &mut BytesMut,
         limits: &Limits,
         request: &HeadFacts,
-    ) -> Result<Option<(ResponseHead, Bytes)>, ResponseError> {
+    ) -> Result<Option<Parsed>, ResponseError> {
         check_prefix(input)?;
+        if self.scanned == 0
+            && let Some(parsed) = parse_at_once(input, limits, request)
+        {
+            return Ok(Some(parsed));
+        }
         let Some(len) = self.find_end(input, limits)? else { return Ok(None) };
         // The head after a 1xx head must lie in one piece, so what follows a
-        // 1xx head stays in `input`. (A 101 ends the exchange's HTTP.)
-        let is_interim = input[STATUS_AT] == b'1' && !input[STATUS_AT..].starts_with(b"101");
-        let mut all = if is_interim {
+        // 1xx head stays in `input`.
+        let mut all = if is_interim(input) {
             let head = store::copy(&input[..len]);
             input.advance(len);
             head
@@ -59,8 +72,10 @@ impl HeadScan {
             store::take_all(input)
         };
         let rest = all.split_off(len);
-        let head = parse(&all, limits, request)?;
-        Ok(Some((head, rest)))
+        match parse(&all, limits, request)? {
+            Some((_, head, persistence)) => Ok(Some(Parsed { head, persistence, rest })),
+            None => Err(locate_bad_line(&all)),
+        }
     }
 
     /// The length of the head with its empty line. Lines may end in LF alone,
@@ -83,6 +98,27 @@ impl HeadScan {
             false => Ok(None),
         }
     }
+}
+
+/// Parses a final head that came in one small read, as nearly all do, without a
+/// search for its end. What is not complete and flawless is left to the search,
+/// which also finds where the fault lies.
+fn parse_at_once(input: &mut BytesMut, limits: &Limits, request: &HeadFacts) -> Option<Parsed> {
+    if input.len() > store::COPY_MAX.min(limits.max_head_bytes) || is_interim(input) {
+        return None;
+    }
+    let mut all = store::copy(input);
+    let (len, head, persistence) = parse(&all, limits, request).ok()??;
+    let rest = all.split_off(len);
+    input.clear();
+    Some(Parsed { head, persistence, rest })
+}
+
+/// Whether a head has a 1xx status. (A 101 is not one: it ends HTTP on this
+/// connection.)
+fn is_interim(head: &[u8]) -> bool {
+    let status = head.get(STATUS_AT..).unwrap_or_default();
+    status.starts_with(b"1") && !status.starts_with(b"101")
 }
 
 /// Says early that the peer speaks another protocol, which may wait for us
@@ -123,12 +159,12 @@ fn find_line_feed(bytes: &[u8]) -> Option<usize> {
     bytes[at..].iter().position(|&b| b == b'\n').map(|position| at + position)
 }
 
-/// Parses a head that is known to end in an empty line.
+/// Parses the head that `bytes` begin with; `None` when its end is missing.
 fn parse(
     bytes: &Bytes,
     limits: &Limits,
     request: &HeadFacts,
-) -> Result<ResponseHead, ResponseError> {
+) -> Result<Option<(usize, ResponseHead, Persistence)>, ResponseError> {
     let mut stack = [const { MaybeUninit::uninit() }; STACK_HEADERS];
     let mut heap = Vec::new();
     let slots = if limits.max_headers <= STACK_HEADERS {
@@ -144,9 +180,13 @@ fn parse(
 
     let mut response = httparse::Response::new(&mut []);
     match config.parse_response_with_uninit_headers(&mut response, bytes, slots) {
-        Ok(Status::Complete(len)) if len == bytes.len() => build(&response, bytes, request),
+        Ok(Status::Complete(len)) => {
+            let (head, persistence) = build(&response, bytes, request)?;
+            Ok(Some((len, head, persistence)))
+        }
+        Ok(Status::Partial) => Ok(None),
         Err(httparse::Error::TooManyHeaders) => Err(ResponseErrorKind::TooManyHeaders.into()),
-        Ok(_) | Err(_) => Err(locate_bad_line(bytes)),
+        Err(_) => Err(locate_bad_line(bytes)),
     }
 }
 
@@ -154,7 +194,7 @@ fn build(
     response: &httparse::Response<'_, '_>,
     bytes: &Bytes,
     request: &HeadFacts,
-) -> Result<ResponseHead, ResponseError> {
+) -> Result<(ResponseHead, Persistence), ResponseError> {
     let status = response.code.and_then(|code| StatusCode::from_u16(code).ok());
     let status = status.ok_or(ResponseErrorKind::InvalidStatusLine)?;
     let version = if response.version == Some(0) { Version::HTTP_10 } else { Version::HTTP_11 };
@@ -167,14 +207,31 @@ fn build(
 
     let too_many = |_| ResponseErrorKind::TooManyHeaders;
     let mut headers = HeaderMap::try_with_capacity(response.headers.len()).map_err(too_many)?;
+    let mut notes = Notes::default();
     for header in response.headers.iter() {
-        let invalid = || locate_bad_line(bytes);
-        let name = header_name(header.name).ok_or_else(invalid)?;
-        let value = header_value(bytes, header.value).ok_or_else(invalid)?;
+        let Some(name) = header_name(header.name) else { return Err(locate_bad_line(bytes)) };
+        let value = match HeaderValue::from_maybe_shared(bytes.slice_ref(header.value)) {
+            Ok(value) => value,
+            Err(_) => unfold(header.value).ok_or_else(|| locate_bad_line(bytes))?,
+        };
+        notes.add(&name, &value);
         headers.try_append(name, value).map_err(too_many)?;
     }
-    let body = body_kind(request, version, status, &headers)?;
-    Ok(ResponseHead { status, version, headers, reason, body })
+    let body = body_kind(request, version, status, &notes);
+    let body = body.map_err(|kind| framing_error(kind, &headers))?;
+    let persistence = Persistence::new(version, body, &notes);
+    Ok((ResponseHead { status, version, headers, reason, body }, persistence))
+}
+
+/// Quotes the header that the kind speaks of.
+fn framing_error(kind: ResponseErrorKind, headers: &HeaderMap) -> ResponseError {
+    let name = match kind {
+        ResponseErrorKind::InvalidContentLength => header::CONTENT_LENGTH,
+        ResponseErrorKind::UnsupportedTransferEncoding => header::TRANSFER_ENCODING,
+        _ => return kind.into(),
+    };
+    let values: Vec<_> = headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
+    ResponseError::quoting(kind, &values.join(&b"; "[..]))
 }
 
 /// A name that `http` does not know costs an allocation, which the one that a
@@ -186,17 +243,10 @@ fn header_name(name: &str) -> Option<HeaderName> {
     HeaderName::from_bytes(name.as_bytes()).ok()
 }
 
-fn header_value(bytes: &Bytes, value: &[u8]) -> Option<HeaderValue> {
-    if let Ok(value) = HeaderValue::from_maybe_shared(bytes.slice_ref(value)) {
-        return Some(value);
-    }
-    HeaderValue::from_bytes(&unfold(value)).ok()
-}
-
 /// RFC 9112, 5.2: each line end with the blanks around it becomes one space.
-fn unfold(value: &[u8]) -> Vec<u8> {
+fn unfold(value: &[u8]) -> Option<HeaderValue> {
     let lines: Vec<&[u8]> = value.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).collect();
-    lines.join(&b' ').trim_ascii().to_vec()
+    HeaderValue::from_bytes(lines.join(&b' ').trim_ascii()).ok()
 }
 
 /// Finds the line that the parser refused, so that the error can quote it.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName};
 
 pub(crate) static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
@@ -34,13 +34,13 @@ impl KeepAlive {
     pub fn from_headers(headers: &HeaderMap) -> Self {
         let mut found = Self::default();
         for value in headers.get_all(&KEEP_ALIVE) {
-            found.add_line(value);
+            found.add_line(value.as_bytes());
         }
         found
     }
 
-    fn add_line(&mut self, value: &HeaderValue) {
-        for parameter in value.as_bytes().split(|b| matches!(b, b',' | b';')) {
+    pub(crate) fn add_line(&mut self, value: &[u8]) {
+        for parameter in value.split(|b| matches!(b, b',' | b';')) {
             let Some(equals) = parameter.iter().position(|&b| b == b'=') else { continue };
             let name = parameter[..equals].trim_ascii();
             let Some(number) = number(&parameter[equals + 1..]) else { continue };

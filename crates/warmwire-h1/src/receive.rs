@@ -3,12 +3,13 @@
 use bytes::{Bytes, BytesMut};
 
 use crate::chunked::{Chunked, Step};
-use crate::head::HeadScan;
+use crate::head::{HeadScan, Parsed};
 use crate::limits::Limits;
 use crate::request::HeadFacts;
-use crate::response::{BodyKind, Received, ResponseHead};
+use crate::response::{BodyKind, Received};
 use crate::response_error::{Cut, ResponseError, ResponseErrorKind};
 use crate::reuse::Persistence;
+use crate::store;
 
 /// The receiving half of an exchange.
 #[derive(Debug)]
@@ -58,15 +59,23 @@ impl Receiving {
             if input.is_empty() {
                 return Ok(None);
             }
-            let Some((head, rest)) = scan.decode(input, &self.limits, request)? else {
+            let Some(parsed) = scan.decode(input, &self.limits, request)? else {
                 return Ok(None);
             };
-            return self.accept_head(head, rest, input).map(Some);
+            return self.accept_head(parsed, input).map(Some);
         }
-        if !matches!(self.phase, Phase::Tunnel) && self.rest.is_empty() && !input.is_empty() {
-            self.rest = crate::store::take_all(input);
+        if matches!(self.phase, Phase::Tunnel) {
+            return Ok(None);
         }
-        self.decode_body(input)
+        loop {
+            if self.rest.is_empty() {
+                self.rest = store::take_all(input);
+            }
+            let received = self.decode_body(input)?;
+            if received.is_some() || input.is_empty() {
+                return Ok(received);
+            }
+        }
     }
 
     pub(crate) fn decode_eof(&mut self) -> Result<Received, ResponseError> {
@@ -135,10 +144,10 @@ impl Receiving {
 
     fn accept_head(
         &mut self,
-        head: ResponseHead,
-        rest: Bytes,
+        parsed: Parsed,
         input: &mut BytesMut,
     ) -> Result<Received, ResponseError> {
+        let Parsed { head, persistence, rest } = parsed;
         if head.status.is_informational() && head.body != BodyKind::Tunnel {
             self.informational += 1;
             if self.informational > self.limits.max_informational {
@@ -147,7 +156,7 @@ impl Receiving {
             self.phase = Phase::Head(HeadScan::default());
             return Ok(Received::Informational(head));
         }
-        self.persistence = Some(Persistence::of(&head));
+        self.persistence = Some(persistence);
         self.rest = rest;
         match head.body {
             BodyKind::None | BodyKind::Length(0) => self.end(input),

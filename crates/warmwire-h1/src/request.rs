@@ -28,7 +28,8 @@ pub struct RequestHead<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
     /// Path and query, for the origin itself. An empty path is written as `/`;
-    /// scheme and authority of the `Uri` are left out.
+    /// scheme and authority of the `Uri` are left out. The path `*` belongs to
+    /// `OPTIONS`.
     Origin(&'a Uri),
     /// The whole URI without user information, for a proxy that is asked in
     /// plain HTTP. The `Uri` needs a scheme and an authority.
@@ -117,6 +118,9 @@ impl Encoder<'_> {
         let is_connect = head.method == Method::CONNECT;
         let start = self.out.len();
         match head.target {
+            Target::Origin(uri) if uri.path() == "*" && head.method != Method::OPTIONS => {
+                return Err(RequestErrorKind::TargetForm.into());
+            }
             Target::Origin(uri) if !is_connect => self.path_and_query(uri),
             Target::Absolute(uri) if !is_connect => self.absolute(uri)?,
             Target::Authority(authority) if is_connect => {
@@ -135,7 +139,6 @@ impl Encoder<'_> {
     }
 
     fn path_and_query(&mut self, uri: &Uri) {
-        // `OPTIONS *` parses into a `Uri` whose path is `*`.
         let path = uri.path();
         self.out.extend_from_slice(if path.is_empty() { b"/" } else { path.as_bytes() });
         if let Some(query) = uri.query() {

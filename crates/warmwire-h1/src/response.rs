@@ -15,8 +15,8 @@ pub enum Received {
     Data(Bytes),
     /// The trailers, fields that must not stand in them left out; never empty.
     Trailers(HeaderMap),
-    /// The response is complete. It comes exactly once, and not at all after an
-    /// upgrade.
+    /// The response is complete. [`Exchange::decode`](crate::Exchange::decode)
+    /// says so once, and never after an upgrade.
     End,
 }
 

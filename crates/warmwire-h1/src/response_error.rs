@@ -66,7 +66,8 @@ pub enum ResponseErrorKind {
     TrailersTooLarge,
     /// Bytes came before any byte of the request had left.
     Unsolicited,
-    /// `101 Switching Protocols` to a request that asked for no upgrade.
+    /// `101 Switching Protocols` to a request that asked for no upgrade, or from
+    /// an HTTP/1.0 server.
     UnaskedUpgrade,
     /// The peer closed before the response was complete.
     Cut(Cut),

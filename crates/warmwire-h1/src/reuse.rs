@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use http::{Version, header};
+use http::Version;
 
-use crate::fields::has_token;
 use crate::keep_alive::KeepAlive;
-use crate::response::{BodyKind, ResponseHead};
+use crate::notes::Notes;
+use crate::response::BodyKind;
 
 /// What the exchange says about its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,17 +77,16 @@ pub(crate) struct Persistence {
 impl Persistence {
     /// RFC 9112, 9.3, in its order: `close` from anyone wins, HTTP/1.1 persists,
     /// HTTP/1.0 does if it says so.
-    pub(crate) fn of(head: &ResponseHead) -> Self {
-        let says = |token| has_token(&head.headers, &header::CONNECTION, token);
-        let close = if head.body == BodyKind::UntilClose {
+    pub(crate) fn new(version: Version, body: BodyKind, notes: &Notes) -> Self {
+        let close = if body == BodyKind::UntilClose {
             Some(CloseReason::UntilClose)
-        } else if says("close") {
+        } else if notes.close {
             Some(CloseReason::ServerAsked)
-        } else if head.version == Version::HTTP_10 && !says("keep-alive") {
+        } else if version == Version::HTTP_10 && !notes.persist {
             Some(CloseReason::Http10)
         } else {
             None
         };
-        Self { close, keep_alive: KeepAlive::from_headers(&head.headers) }
+        Self { close, keep_alive: notes.keep_alive }
     }
 }

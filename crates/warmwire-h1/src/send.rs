@@ -18,7 +18,9 @@ pub enum Sent {
     /// The transport accepted a byte or more, and no byte of a response came.
     /// The server may have acted on it.
     Maybe,
-    /// A byte of a response came: the server has seen the request.
+    /// A byte of a response came: the server has seen the request. (One
+    /// response answers no request: a 408 that a server sends as it gives up
+    /// an idle connection, and that crosses the request on its way.)
     Yes,
 }
 

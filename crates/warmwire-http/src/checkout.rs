@@ -34,7 +34,7 @@ pub(crate) async fn checkout(
     trace: &mut Trace,
     mut acquired: Acquired,
     repeatable: bool,
-) -> Result<(ConnectionLease, ConnectionInfo), Error> {
+) -> Result<ConnectionLease, Error> {
     loop {
         let mut waited = true;
         let lease = match acquired {
@@ -44,19 +44,19 @@ pub(crate) async fn checkout(
             }
             Acquired::Open(permit, place) => {
                 dial::spawn(core, trace.key.clone(), trace.timeouts.connect, permit, None);
-                wait(core, trace, place, true).await?
+                Box::pin(wait(core, trace, place, true)).await?
             }
             Acquired::Wait(place) => {
                 core.hooks
                     .observer
                     .report(|| Event::Queued { origin: OriginName::new(&trace.key) });
-                wait(core, trace, place, false).await?
+                Box::pin(wait(core, trace, place, false)).await?
             }
             Acquired::Refused(reason) => return Err(refused(core, trace, reason)),
         };
         if let Some(lease) = usable(lease, repeatable) {
-            let info = note(trace, &lease, if waited { Instant::now() } else { trace.started });
-            return Ok((lease, info));
+            note(trace, &lease, if waited { Instant::now() } else { trace.started });
+            return Ok(lease);
         }
         acquired = ask(core, trace);
     }
@@ -72,7 +72,7 @@ fn ask(core: &Arc<Core>, trace: &Trace) -> Acquired {
 pub(crate) async fn checkout_fresh(
     core: &Arc<Core>,
     trace: &mut Trace,
-) -> Result<(ConnectionLease, ConnectionInfo), Error> {
+) -> Result<ConnectionLease, Error> {
     let permit = core.open_exclusive(|pool| origin_of(pool, &trace.key.address()));
     match permit {
         Ok(permit) => {
@@ -93,8 +93,8 @@ pub(crate) async fn checkout_fresh(
             };
             match dialled {
                 Ok(Some(lease)) => {
-                    let info = note(trace, &lease, Instant::now());
-                    Ok((lease, info))
+                    note(trace, &lease, Instant::now());
+                    Ok(lease)
                 }
                 Ok(None) => Err(refused(core, trace, RefuseReason::Closed)),
                 Err(error) => Err(trace.error(error.into_error())),
@@ -129,7 +129,7 @@ fn usable(mut lease: ConnectionLease, repeatable: bool) -> Option<ConnectionLeas
 }
 
 /// Writes down which connection the request got and what it waited for it.
-fn note(trace: &mut Trace, lease: &ConnectionLease, now: Instant) -> ConnectionInfo {
+fn note(trace: &mut Trace, lease: &ConnectionLease, now: Instant) {
     let waited = now.duration_since(trace.started);
     let known = lease.lease();
     let established = lease.established();
@@ -140,22 +140,20 @@ fn note(trace: &mut Trace, lease: &ConnectionLease, now: Instant) -> ConnectionI
     }
     timings.queued = waited.saturating_sub(timings.waited());
     trace.timings = timings;
-    let info = ConnectionInfo {
+    trace.connection = Some(ConnectionInfo {
         id: known.connection(),
         reused: known.reused(),
         age: now.into_std().saturating_duration_since(known.opened_at()),
         idle: known.idle_for(),
         requests: known.requests(),
         established,
-    };
-    trace.connection = Some(info.clone());
+    });
     lease.pooled().hooks.observer.report(|| Event::Acquired {
         origin: OriginName::new(&trace.key),
         connection: known.connection(),
         reused: known.reused(),
         waited,
     });
-    info
 }
 
 /// Waits in the queue, dialling when there is room to.

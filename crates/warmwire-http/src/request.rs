@@ -195,8 +195,8 @@ impl RequestBuilder {
     /// # Panics
     ///
     /// Outside a tokio runtime with I/O and time enabled.
-    pub async fn send(self) -> Result<Response, Error> {
-        send::send(self.agent.core().clone(), self.head?, self.body).await
+    pub fn send(self) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
+        send::send(self.agent.core().clone(), self.head, self.body)
     }
 
     pub(crate) fn from_parts(agent: &Agent, parts: http::request::Parts, body: Body) -> Self {

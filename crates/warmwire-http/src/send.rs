@@ -47,8 +47,13 @@ impl Head {
 ///
 /// Dropping the future frees the slot at once: the place in the queue, or the connection, which
 /// is closed if the exchange had begun.
-pub(crate) async fn send(core: Arc<Core>, head: Head, body: Body) -> Result<Response, Error> {
+pub(crate) async fn send(
+    core: Arc<Core>,
+    head: Result<Head, Error>,
+    body: Body,
+) -> Result<Response, Error> {
     let started = Instant::now();
+    let head = head?;
     let unix = head.unix.as_ref().or(core.hooks.config.unix_socket.as_ref());
     let address = Address::of(&head.uri, unix.map(AsRef::as_ref))?;
     if head.method == Method::CONNECT {
@@ -70,10 +75,12 @@ pub(crate) async fn send(core: Arc<Core>, head: Head, body: Body) -> Result<Resp
     };
     let spare = body.try_clone();
     let repeatable = spare.is_some() && head.is_idempotent();
-    let (lease, connection) = checkout(&core, &mut trace, acquired, repeatable).await?;
-    match exchange(lease, connection, &head, body, trace).await {
+    let lease = checkout(&core, &mut trace, acquired, repeatable).await?;
+    match exchange(lease, &head, body, trace).await {
         Ok(response) => Ok(response),
-        Err(failed) => repeat(&core, &head, spare, *failed).await,
+        // Boxed, as everything rare here is: the future of a request is moved about by those who
+        // spawn and combine it, and would carry the room for a connect along.
+        Err(failed) => Box::pin(repeat(&core, &head, spare, *failed)).await,
     }
 }
 
@@ -96,8 +103,8 @@ async fn repeat(
             connection: connection.id(),
         });
     }
-    let (lease, connection) = checkout_fresh(core, &mut trace).await?;
-    exchange(lease, connection, head, body, trace).await.map_err(|failed| failed.error)
+    let lease = checkout_fresh(core, &mut trace).await?;
+    exchange(lease, head, body, trace).await.map_err(|failed| failed.error)
 }
 
 /// An exchange that failed before the response's head.
@@ -111,7 +118,6 @@ struct Failed {
 
 async fn exchange(
     lease: ConnectionLease,
-    connection: ConnectionInfo,
     head: &Head,
     body: Body,
     trace: Trace,
@@ -134,8 +140,12 @@ async fn exchange(
             return Err(Box::new(Failed { error, trace, stale: false, unused_body: None }));
         }
     };
-    let mut pending = Pending(Some(UnderWay { wire, trace, connection, continue_at: None }));
-    std::future::poll_fn(|cx| pending.poll(cx)).await
+    let mut under_way = UnderWay { wire, trace, continue_at: None };
+    match std::future::poll_fn(|cx| under_way.poll_end(cx)).await {
+        End::Head(head) => Ok(under_way.respond(head)),
+        End::Fault(fault) => Err(under_way.fail(fault)),
+        End::Timer(timer) => Err(under_way.time_out(timer)),
+    }
 }
 
 fn target(head: &Head) -> Target<'_> {
@@ -155,29 +165,12 @@ fn host(uri: &Uri) -> &str {
     authority.strip_suffix(default).unwrap_or(authority)
 }
 
-/// An exchange whose response has not begun; `None` when it has, or has failed.
-struct Pending(Option<UnderWay>);
-
+/// An exchange whose response has not begun.
 struct UnderWay {
     wire: Wire,
     trace: Trace,
-    connection: ConnectionInfo,
     /// When the body is sent although no `100 Continue` came.
     continue_at: Option<Instant>,
-}
-
-impl Pending {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Response, Box<Failed>>> {
-        let Some(under_way) = &mut self.0 else { return Poll::Pending };
-        let end = ready!(under_way.poll_end(cx));
-        // Ready once: what is left is no longer this future's.
-        let Some(under_way) = self.0.take() else { return Poll::Pending };
-        Poll::Ready(match end {
-            End::Head(head) => Ok(under_way.respond(head)),
-            End::Fault(fault) => Err(under_way.fail(fault)),
-            End::Timer(timer) => Err(under_way.time_out(timer)),
-        })
-    }
 }
 
 /// How the wait for a head ends.
@@ -242,8 +235,9 @@ impl UnderWay {
 
     fn fail(self, fault: Fault) -> Box<Failed> {
         let (phase, sent) = (self.phase(), self.wire.exchange.sent());
-        let UnderWay { mut wire, trace, connection, .. } = self;
-        let stale = connection.reused && !wire.exchange.received_any() && is_lost(&fault);
+        let UnderWay { mut wire, trace, .. } = self;
+        let reused = trace.connection.as_ref().is_some_and(ConnectionInfo::reused);
+        let stale = reused && !wire.exchange.received_any() && is_lost(&fault);
         let unused_body = wire.take_unused_body();
         wire.lease.release(Verdict::Close(close_reason(&fault)));
         Box::new(Failed { error: trace.failed(fault, sent, phase), trace, stale, unused_body })
@@ -253,7 +247,9 @@ impl UnderWay {
     /// the connection is given back before the caller sees the response.
     fn respond(self, head: ResponseHead) -> Response {
         let now = Instant::now();
-        let UnderWay { mut wire, mut trace, connection, .. } = self;
+        let UnderWay { mut wire, mut trace, .. } = self;
+        let connection = trace.connection.clone();
+        let connection = connection.expect("`checkout` has noted the connection that is in use");
         let begun = trace.started + trace.timings.waited();
         // An answer before the request was sent to its end: what was sent by then counts.
         let sent_at = wire.progress().last.min(now);

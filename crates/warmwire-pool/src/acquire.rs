@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use crate::actions::Actions;
 use crate::limits::Scheduling;
 use crate::pool::Pool;
-use crate::reason::CloseReason;
 use crate::token::{ConnectionId, Lease, OriginId, Permit, WaiterId};
 
 /// The answer to [`Pool::acquire`].
@@ -102,7 +101,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         }
         if let Some(connection) = self.free_slot(index, now, actions) {
             let lease = self.lend(connection, true, now);
-            self.replace(connection);
+            self.relist(connection);
             return Acquire::Reuse(lease);
         }
         let entry = &self.origins[index];
@@ -119,7 +118,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         }
         let waiter = self.enqueue(index, None);
         self.tally(index, |counters| counters.queued += 1);
-        self.review(index);
+        self.settle(index, now, actions);
         Acquire::Wait(waiter)
     }
 
@@ -131,7 +130,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     pub fn lease_idle(&mut self, id: ConnectionId, now: Instant) -> Option<Lease> {
         let index = self.connections.find(id.0).filter(|&i| self.connections[i].leased == 0)?;
         let lease = self.lend(index, false, now);
-        self.replace(index);
+        self.relist(index);
         Some(lease)
     }
 
@@ -166,18 +165,18 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     }
 
     /// Finds the connection to lend next. On the way, those whose time is over retire or close.
-    fn free_slot(
+    pub(crate) fn free_slot(
         &mut self,
         origin: usize,
         now: Instant,
         actions: &mut Actions<K, C>,
     ) -> Option<usize> {
         while let Some(index) = self.origins[origin].partial.front() {
-            if !self.connections[index].outlived(now) {
+            self.connections[index].retire_if_outlived(now);
+            if self.connections[index].may_lend() {
                 return Some(index);
             }
-            self.connections[index].retire(CloseReason::MaxLifetime);
-            self.replace(index);
+            self.relist(index);
         }
         loop {
             let entry = &self.origins[origin];
@@ -192,7 +191,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         }
     }
 
-    pub(crate) fn refuse(&mut self, origin: usize, reason: RefuseReason) -> RefuseReason {
+    fn refuse(&mut self, origin: usize, reason: RefuseReason) -> RefuseReason {
         self.tally(origin, |counters| counters.refused += 1);
         self.forget_if_empty(origin);
         reason

@@ -5,10 +5,13 @@ use std::time::{Duration, Instant};
 
 use crate::acquire::{Grant, RefuseReason};
 use crate::actions::Actions;
-use crate::connection::{Connection, Place};
+use crate::arena::Handle;
+use crate::connection::Connection;
+use crate::counters::Counters;
 use crate::limits::Limits;
 use crate::list::Links;
 use crate::origin::slots;
+use crate::place::Place;
 use crate::pool::Pool;
 use crate::reason::CloseReason;
 use crate::token::{ConnectionId, OriginId, Permit};
@@ -27,30 +30,31 @@ pub struct Opened {
 }
 
 impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
-    /// Asks for a permit to dial without a request that waits: to warm an origin up.
+    /// Asks for a permit to dial without a request that waits: to warm an origin up. Closes nothing
+    /// to make room.
     ///
     /// # Errors
-    /// Closes nothing to make room: [`RefuseReason::NoRoom`] when a limit is reached.
+    /// [`RefuseReason::NoRoom`] when a limit on connections is reached.
     pub fn open(&mut self, origin: OriginId) -> Result<Permit, RefuseReason> {
         let Some(index) = self.origins.find(origin.0) else {
             return Err(RefuseReason::UnknownOrigin);
         };
-        if self.closed {
-            return Err(self.refuse(index, RefuseReason::Closed));
-        }
         let entry = &self.origins[index];
-        let full = if !entry.has_room() {
-            Some((&entry.counters, entry.limits.max_connections))
-        } else if !self.has_total_room() {
-            Some((&self.totals, self.max_total_connections))
-        } else {
-            None
-        };
-        if let Some((counters, limit)) = full {
+        let full = |counters: &Counters, limit| {
             let connections = counters.open + counters.connecting;
-            return Err(self.refuse(index, RefuseReason::NoRoom { connections, limit }));
-        }
-        Ok(self.start_dial(index, None))
+            Err(RefuseReason::NoRoom { connections, limit })
+        };
+        let refused = if self.closed {
+            Err(RefuseReason::Closed)
+        } else if !entry.has_room() {
+            full(&entry.counters, entry.limits.max_connections)
+        } else if !self.has_total_room() {
+            full(&self.totals, self.max_total_connections)
+        } else {
+            return Ok(self.start_dial(index, None));
+        };
+        self.forget_if_empty(index);
+        refused
     }
 
     /// A dial has given a connection. It serves as many of the waiters as it has slots, the first
@@ -65,7 +69,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         now: Instant,
         actions: &mut Actions<K, C>,
     ) -> Option<ConnectionId> {
-        let (origin, waiter) = self.finish_dial(permit)?;
+        let (origin, waiter) = self.finish_dial(permit.redeem())?;
         if let Some(waiter) = waiter {
             self.lose_dial(waiter);
         }
@@ -92,7 +96,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         now: Instant,
         actions: &mut Actions<K, C>,
     ) {
-        let Some((origin, waiter)) = self.finish_dial(permit) else { return };
+        let Some((origin, waiter)) = self.finish_dial(permit.redeem()) else { return };
         self.tally(origin, |counters| counters.open_failed += 1);
         if let Some(waiter) = waiter {
             self.lose_dial(waiter);
@@ -104,7 +108,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     /// A dial has died without a verdict: the task that made it was dropped. The waiter that made
     /// it gets a new permit, if it still waits; otherwise the room goes to the next one.
     pub fn connect_abandoned(&mut self, permit: Permit, now: Instant, actions: &mut Actions<K, C>) {
-        let Some((origin, waiter)) = self.finish_dial(permit) else { return };
+        let Some((origin, waiter)) = self.finish_dial(permit.redeem()) else { return };
         if let Some(waiter) = waiter {
             let permit = self.start_dial(origin, Some(waiter));
             self.give_permit(waiter, permit, actions);
@@ -125,8 +129,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         dial
     }
 
-    pub(crate) fn finish_dial(&mut self, permit: Permit) -> Option<(usize, Option<usize>)> {
-        let Permit { dial, .. } = permit;
+    pub(crate) fn finish_dial(&mut self, dial: Handle) -> Option<(usize, Option<usize>)> {
         let index = self.dials.find(dial);
         debug_assert!(index.is_some(), "a permit of another pool");
         let dial = self.end_dial(index?);

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crate::list::{Linked, Links};
 use crate::origin::{OriginIdle, OriginPartial};
+use crate::place::Place;
 use crate::reason::CloseReason;
 use crate::token::{ConnectionId, OriginId};
 
@@ -33,19 +34,6 @@ pub struct ConnectionView<'a, C> {
 /// Marks the list of all idle connections of all origins, the most recently used first.
 #[derive(Debug)]
 pub(crate) enum AllIdle {}
-
-/// Which lists a connection is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In none, and not yet counted as idle or active.
-    New,
-    /// Without a lease: in its origin's idle list and in that of the pool.
-    Idle,
-    /// With leases and free slots to lend: in its origin's list of such.
-    Partial,
-    /// With leases and nothing to lend: in none.
-    Busy,
-}
 
 #[derive(Debug)]
 pub(crate) struct Connection<C> {
@@ -97,8 +85,14 @@ impl<C> Connection<C> {
         }
     }
 
-    pub(crate) fn outlived(&self, now: Instant) -> bool {
+    fn outlived(&self, now: Instant) -> bool {
         self.lifetime_deadline.is_some_and(|deadline| deadline <= now)
+    }
+
+    pub(crate) fn retire_if_outlived(&mut self, now: Instant) {
+        if self.outlived(now) {
+            self.retire(CloseReason::MaxLifetime);
+        }
     }
 
     /// Which of its deadlines has come while nobody uses it.

@@ -89,8 +89,8 @@ impl Counters {
     }
 
     pub(crate) fn uncount_request(&mut self, reused: bool) {
-        self.requests -= 1;
-        self.reused -= u64::from(reused);
+        self.requests = self.requests.saturating_sub(1);
+        self.reused = self.reused.saturating_sub(u64::from(reused));
     }
 
     pub(crate) fn activate(&mut self) {
@@ -101,6 +101,11 @@ impl Counters {
     /// Replaces one origin's share `before` of the waiting requests by `after`.
     pub(crate) fn change_waiting(&mut self, before: usize, after: usize) {
         self.waiting = self.waiting - before + after;
+    }
+
+    /// Called when a change is complete: on the way, a request that gets a permit may count as
+    /// waiting for a moment.
+    pub(crate) fn record_waiting(&mut self) {
         self.max_waiting = self.max_waiting.max(self.waiting);
     }
 }

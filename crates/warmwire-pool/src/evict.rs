@@ -1,5 +1,6 @@
 //! Many connections close at once.
 
+use std::collections::BTreeSet;
 use std::hash::Hash;
 use std::time::Instant;
 
@@ -12,42 +13,12 @@ use crate::reason::CloseReason;
 impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     /// Closes every idle connection, and says how many. The pool goes on.
     pub fn close_idle(&mut self, now: Instant, actions: &mut Actions<K, C>) -> usize {
-        self.retire_all(CloseReason::CloseIdle, now, actions, |_, view| view.idle_since.is_some())
+        self.evict(CloseReason::CloseIdle, now, actions, |_, view| view.idle_since.is_some())
     }
 
     /// Closes every connection that `chosen` picks, and says how many: idle ones at once, the
     /// others when their leases are back. None of them is lent again.
     pub fn evict(
-        &mut self,
-        reason: CloseReason,
-        now: Instant,
-        actions: &mut Actions<K, C>,
-        chosen: impl FnMut(&K, ConnectionView<'_, C>) -> bool,
-    ) -> usize {
-        self.retire_all(reason, now, actions, chosen)
-    }
-
-    /// Closes the pool: idle connections at once, others when their leases are back, dials when
-    /// they are finished. Waiters end with [`RefuseReason::Closed`], and so does every
-    /// [`acquire`](Self::acquire) from now on. A waiter that has got its connection keeps it.
-    pub fn close(&mut self, now: Instant, actions: &mut Actions<K, C>) {
-        self.closed = true;
-        let waiters: Vec<_> = self.waiters.iter().map(|(handle, _)| handle.index).collect();
-        for index in waiters {
-            if let Some(origin) = self.queue_of(index) {
-                self.end_waiter(index, Grant::Refused(RefuseReason::Closed), actions);
-                self.settle(origin, now, actions);
-            }
-        }
-        self.retire_all(CloseReason::Shutdown, now, actions, |_, _| true);
-    }
-
-    /// Whether the pool is closed and has neither a connection nor a dial left.
-    pub fn is_drained(&self) -> bool {
-        self.closed && self.totals.open == 0 && self.totals.connecting == 0
-    }
-
-    fn retire_all(
         &mut self,
         reason: CloseReason,
         now: Instant,
@@ -67,5 +38,30 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             }
         }
         chosen.len()
+    }
+
+    /// Closes the pool: idle connections at once, others when their leases are back, dials when
+    /// they are finished. Waiters end with [`RefuseReason::Closed`], and so does every
+    /// [`acquire`](Self::acquire) from now on. A waiter that has got its connection keeps it.
+    pub fn close(&mut self, now: Instant, actions: &mut Actions<K, C>) {
+        self.closed = true;
+        let queued: Vec<_> = self
+            .waiters
+            .iter()
+            .filter_map(|(handle, _)| Some((self.queue_of(handle.index)?, handle.index)))
+            .collect();
+        for &(_, waiter) in &queued {
+            self.end_waiter(waiter, Grant::Refused(RefuseReason::Closed), actions);
+        }
+        let origins: BTreeSet<_> = queued.into_iter().map(|(origin, _)| origin).collect();
+        for origin in origins {
+            self.settle(origin, now, actions);
+        }
+        self.evict(CloseReason::Shutdown, now, actions, |_, _| true);
+    }
+
+    /// Whether the pool is closed and has neither a connection nor a dial left.
+    pub fn is_drained(&self) -> bool {
+        self.closed && self.totals.open == 0 && self.totals.connecting == 0
     }
 }

@@ -53,7 +53,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         now: Instant,
         actions: &mut Actions<K, C>,
     ) -> Option<Lease> {
-        let (origin, _) = self.finish_dial(permit)?;
+        let (origin, _) = self.finish_dial(permit.redeem())?;
         let connection =
             new_connection(connection, origin, &self.origins[origin].limits, opened, now);
         let handle = self.connections.insert(connection);

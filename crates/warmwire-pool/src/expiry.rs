@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use crate::actions::Actions;
 use crate::arena::{Arena, Handle};
-use crate::connection::{Connection, Place};
+use crate::connection::Connection;
+use crate::place::Place;
 use crate::pool::Pool;
 
 impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
@@ -103,5 +104,34 @@ impl Alarm {
     fn in_force<C>(&self, connections: &Arena<Connection<C>>) -> bool {
         let handle = Handle { index: self.index, serial: self.serial };
         connections.get(handle).is_some_and(|connection| connection.alarm == Some(self.at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{Keep, Limits, Opened, Verdict};
+
+    /// A deadline that comes forward costs an entry; they do not pile up.
+    #[test]
+    fn stale_alarms_are_cleared() {
+        let now = Instant::now();
+        let (mut pool, mut actions) = (Pool::<_, _, ()>::new(Limits::default(), 1), Actions::new());
+        let origin = pool.insert(());
+        let permit = pool.open(origin).expect("there is room");
+        let opened = Opened { slots: 1, jitter: 0.0, elapsed: Duration::ZERO };
+        let id = pool.connected(permit, (), opened, now, &mut actions).expect("a permit of it");
+        for millis in (1..4_000).rev() {
+            let lease = pool.lease_idle(id, now).expect("it is idle");
+            let idle_timeout = Some(Duration::from_millis(millis));
+            let keep = Keep { idle_timeout, requests_left: None };
+            pool.release(lease, Verdict::Keep(keep), now, &mut actions);
+            assert!(pool.alarms.heap.len() <= 2 + SLACK);
+            assert_eq!(pool.next_deadline(), Some(now + Duration::from_millis(millis)));
+        }
+        pool.expire(now + Duration::from_millis(1), &mut actions);
+        assert_eq!(actions.closed.len(), 1);
     }
 }

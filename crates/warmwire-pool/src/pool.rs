@@ -1,20 +1,18 @@
-//! The pool's state, its origins, and what keeps both in order.
+//! The pool's state, its origins and its numbers.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
-use std::time::Instant;
 
 use hashbrown::{Equivalent, HashMap};
 
-use crate::actions::{Actions, Closed};
 use crate::arena::Arena;
-use crate::connection::{AllIdle, Connection, ConnectionView, Place};
+use crate::connection::{AllIdle, Connection, ConnectionView};
 use crate::counters::Counters;
 use crate::expiry::Alarms;
-use crate::limits::{Limits, Scheduling};
+use crate::limits::Limits;
 use crate::list::List;
 use crate::origin::Origin;
-use crate::reason::CloseReason;
+use crate::place::Place;
 use crate::token::{ConnectionId, Lease, OriginId};
 use crate::waiters::{Dial, Waiter};
 
@@ -30,7 +28,7 @@ pub struct Pool<K, C, E> {
     pub(crate) closed: bool,
     // The default hasher and not a faster one without a secret: in a proxy, keys come from
     // clients, who could choose them to collide.
-    keys: HashMap<K, OriginId>,
+    pub(crate) keys: HashMap<K, OriginId>,
     pub(crate) origins: Arena<Origin<K>>,
     pub(crate) connections: Arena<Connection<C>>,
     pub(crate) dials: Arena<Dial>,
@@ -38,7 +36,7 @@ pub struct Pool<K, C, E> {
     pub(crate) idle: List<AllIdle>,
     /// Origins that would dial if the limit over all origins let them, by the serial of their
     /// first waiter without a dial: the order of arrival.
-    starving: BTreeMap<u64, usize>,
+    pub(crate) starving: BTreeMap<u64, usize>,
     pub(crate) alarms: Alarms,
     pub(crate) totals: Counters,
 }
@@ -142,170 +140,4 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         count(&mut self.origins[origin].counters);
         count(&mut self.totals);
     }
-
-    pub(crate) fn has_total_room(&self) -> bool {
-        self.totals.open + self.totals.connecting < self.max_total_connections
-    }
-
-    /// Whether the limit over all origins lets one more dial begin, if need be in the place of the
-    /// connection that is idle the longest.
-    pub(crate) fn make_total_room(&mut self, now: Instant, actions: &mut Actions<K, C>) -> bool {
-        if self.has_total_room() {
-            return true;
-        }
-        let Some(index) = self.idle.back() else { return false };
-        let origin = self.connections[index].origin;
-        self.remove_connection(index, CloseReason::MaxTotal, now, actions);
-        self.forget_if_empty(origin);
-        self.has_total_room()
-    }
-
-    /// Restores order after a change at an origin: room that was freed goes to who waits for it,
-    /// and an origin with nothing left is forgotten.
-    pub(crate) fn settle(&mut self, origin: usize, now: Instant, actions: &mut Actions<K, C>) {
-        self.review(origin);
-        while let Some((_, &first)) = self.starving.first_key_value() {
-            if self.closed || !self.make_total_room(now, actions) {
-                break;
-            }
-            self.offer_dial(first, actions);
-            self.review(first);
-        }
-        self.forget_if_empty(origin);
-    }
-
-    /// Brings what follows from an origin's queue and dials up to date.
-    pub(crate) fn review(&mut self, origin: usize) {
-        let entry = &mut self.origins[origin];
-        let waiting = entry.uncovered(entry.queue.len());
-        let before = entry.counters.waiting;
-        if waiting != before {
-            entry.counters.change_waiting(before, waiting);
-            self.totals.change_waiting(before, waiting);
-        }
-        let wants_dial = waiting > 0 && entry.has_room();
-        let first = entry.undialled.front().filter(|_| wants_dial);
-        let ticket = first.map(|waiter| self.waiters.serial(waiter));
-        let registered = std::mem::replace(&mut entry.starving, ticket);
-        if registered != ticket {
-            if let Some(old) = registered {
-                self.starving.remove(&old);
-            }
-            if let Some(new) = ticket {
-                self.starving.insert(new, origin);
-            }
-        }
-    }
-
-    pub(crate) fn forget_if_empty(&mut self, origin: usize) {
-        if !self.origins.contains(origin) || !self.origins[origin].is_empty() {
-            return;
-        }
-        let forgotten = self.origins.remove(origin);
-        self.keys.remove(&forgotten.key);
-        if self.keys.is_empty() {
-            self.keys.shrink_to(KEPT_KEYS);
-        }
-    }
-
-    /// Moves a connection to the lists where it belongs by what is lent of it.
-    pub(crate) fn replace(&mut self, index: usize) {
-        let due = self.connections[index].due_place();
-        if due == self.connections[index].place {
-            return;
-        }
-        self.unlink(index);
-        let connection = &mut self.connections[index];
-        connection.place = due;
-        connection.was_idle |= due == Place::Idle;
-        let (origin, last_used) = (connection.origin, connection.last_used);
-        let entry = &mut self.origins[origin];
-        match due {
-            Place::New | Place::Busy => {}
-            Place::Partial => entry.partial.push_front(&mut self.connections, index),
-            Place::Idle => {
-                // One that was only looked at goes back to the end from which it came.
-                let older = |back| self.connections[back].last_used > last_used;
-                let fifo = entry.limits.scheduling == Scheduling::Fifo;
-                if fifo && entry.idle.back().is_some_and(older) {
-                    entry.idle.push_back(&mut self.connections, index);
-                } else {
-                    entry.idle.push_front(&mut self.connections, index);
-                }
-                self.idle.push_front(&mut self.connections, index);
-                self.alarms.set(index, &mut self.connections);
-            }
-        }
-        self.tally(origin, |counters| match due {
-            Place::New => {}
-            Place::Idle => counters.idle += 1,
-            Place::Partial | Place::Busy => counters.activate(),
-        });
-    }
-
-    /// Closes a connection now, if it is idle, or when its leases are back.
-    pub(crate) fn retire_connection(
-        &mut self,
-        index: usize,
-        reason: CloseReason,
-        now: Instant,
-        actions: &mut Actions<K, C>,
-    ) {
-        let connection = &mut self.connections[index];
-        let origin = connection.origin;
-        if connection.leased == 0 {
-            self.remove_connection(index, reason, now, actions);
-            self.settle(origin, now, actions);
-        } else {
-            connection.retire(reason);
-            self.replace(index);
-        }
-    }
-
-    /// Takes a connection out of the pool. The caller settles its origin.
-    pub(crate) fn remove_connection(
-        &mut self,
-        index: usize,
-        reason: CloseReason,
-        now: Instant,
-        actions: &mut Actions<K, C>,
-    ) {
-        self.unlink(index);
-        let id = ConnectionId(self.connections.handle(index));
-        let connection = self.connections.remove(index);
-        let origin = connection.origin;
-        self.tally(origin, |counters| counters.count_closed(reason));
-        actions.closed.push(Closed {
-            connection: connection.inner,
-            id,
-            origin: OriginId(self.origins.handle(origin)),
-            key: self.origins[origin].key.clone(),
-            reason,
-            requests: connection.requests,
-            age: now.saturating_duration_since(connection.opened_at),
-            idle: now.saturating_duration_since(connection.last_used),
-        });
-    }
-
-    /// Takes a connection out of the lists that it is in, and off the count of idle or active.
-    fn unlink(&mut self, index: usize) {
-        let (origin, place) = (self.connections[index].origin, self.connections[index].place);
-        let entry = &mut self.origins[origin];
-        match place {
-            Place::New | Place::Busy => {}
-            Place::Partial => entry.partial.remove(&mut self.connections, index),
-            Place::Idle => {
-                entry.idle.remove(&mut self.connections, index);
-                self.idle.remove(&mut self.connections, index);
-            }
-        }
-        self.tally(origin, |counters| match place {
-            Place::New => {}
-            Place::Idle => counters.idle -= 1,
-            Place::Partial | Place::Busy => counters.active -= 1,
-        });
-    }
 }
-
-/// An empty table of keys keeps room for this many; see `Arena` for the same rule.
-const KEPT_KEYS: usize = 1024;

@@ -7,7 +7,7 @@ use crate::acquire::Grant;
 use crate::actions::Actions;
 use crate::pool::Pool;
 use crate::reason::CloseReason;
-use crate::token::{ConnectionId, Lease};
+use crate::token::{ConnectionId, Lease, Returned};
 
 /// What the driver says of the connection when it gives a lease back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +43,14 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         now: Instant,
         actions: &mut Actions<K, C>,
     ) {
+        let lease = lease.redeem();
         let index = self.connections.find(lease.connection.0);
         let index = index.filter(|&index| self.connections[index].leased > 0);
         debug_assert!(index.is_some(), "a lease of another pool");
         let Some(index) = index else { return };
-        self.take_back(index, lease, verdict, now);
+        self.take_back(index, &lease, verdict, now);
 
-        let connection = &self.connections[index];
+        let connection = &mut self.connections[index];
         let origin = connection.origin;
         let over = connection
             .retired
@@ -59,9 +60,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         match over {
             Some(reason) => self.remove_connection(index, reason, now, actions),
             None => {
-                if connection.outlived(now) {
-                    self.connections[index].retire(CloseReason::MaxLifetime);
-                }
+                connection.retire_if_outlived(now);
                 self.offer_slots(index, now, actions);
             }
         }
@@ -96,16 +95,15 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         let connection = &mut self.connections[index];
         connection.slots = slots;
         let origin = connection.origin;
-        self.origins[origin].expected_slots = slots;
-        if self.connections[index].outlived(now) {
-            self.connections[index].retire(CloseReason::MaxLifetime);
+        if connection.leased > 0 {
+            connection.retire_if_outlived(now);
         }
+        self.origins[origin].expected_slots = slots;
         self.offer_slots(index, now, actions);
         self.settle(origin, now, actions);
     }
 
-    fn take_back(&mut self, index: usize, lease: Lease, verdict: Verdict, now: Instant) {
-        let Lease { counted, reused, .. } = lease;
+    fn take_back(&mut self, index: usize, lease: &Returned, verdict: Verdict, now: Instant) {
         let connection = &mut self.connections[index];
         let origin = connection.origin;
         connection.leased -= 1;
@@ -128,12 +126,12 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             }
             Verdict::Unused(reason) => connection.retire(reason),
         }
-        let unused = matches!(verdict, Verdict::Untouched | Verdict::Unused(_)) && counted;
-        connection.requests -= u64::from(unused);
+        let unused = matches!(verdict, Verdict::Untouched | Verdict::Unused(_)) && lease.counted;
+        connection.requests = connection.requests.saturating_sub(u64::from(unused));
         self.tally(origin, |counters| {
             counters.leased -= 1;
             if unused {
-                counters.uncount_request(reused);
+                counters.uncount_request(lease.reused);
             }
         });
     }
@@ -148,7 +146,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             let lease = self.lend(index, true, now);
             self.end_waiter(waiter, Grant::Lease(lease), actions);
         }
-        self.replace(index);
+        self.relist(index);
         let entry = &self.origins[origin];
         if entry.idle.len() > entry.limits.max_idle
             && let Some(oldest) = entry.idle.back()

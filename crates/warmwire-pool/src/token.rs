@@ -50,6 +50,11 @@ impl Permit {
     pub fn origin(&self) -> OriginId {
         self.origin
     }
+
+    /// Ends the duty. What is left is an ordinary id.
+    pub(crate) fn redeem(self) -> Handle {
+        self.dial
+    }
 }
 
 /// One slot of one connection, lent.
@@ -61,6 +66,7 @@ impl Permit {
 pub struct Lease {
     pub(crate) connection: ConnectionId,
     pub(crate) origin: OriginId,
+    /// Whether it stands for a request, and not for a look.
     pub(crate) counted: bool,
     pub(crate) reused: bool,
     pub(crate) requests: u64,
@@ -101,4 +107,16 @@ impl Lease {
     pub fn idle_for(&self) -> Duration {
         self.idle_for
     }
+
+    /// Ends the duty.
+    pub(crate) fn redeem(self) -> Returned {
+        Returned { connection: self.connection, counted: self.counted, reused: self.reused }
+    }
+}
+
+/// What the pool must know of a lease that came back.
+pub(crate) struct Returned {
+    pub(crate) connection: ConnectionId,
+    pub(crate) counted: bool,
+    pub(crate) reused: bool,
 }

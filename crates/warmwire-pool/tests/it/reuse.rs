@@ -1,5 +1,7 @@
 //! Which connection a request gets, and what comes back to the pool.
 
+use std::time::Duration;
+
 use warmwire_pool::{CloseReason, Keep, Limits, Scheduling, Verdict};
 
 use crate::support::{MILLISECOND, SECOND, Sim};
@@ -113,7 +115,7 @@ fn what_the_peer_says_about_keeping_is_kept() {
     assert_eq!(sim.closed(), [(id, CloseReason::PeerAsked)]);
 
     for keep in [
-        Keep { idle_timeout: Some(0 * SECOND), ..Keep::default() },
+        Keep { idle_timeout: Some(Duration::ZERO), ..Keep::default() },
         Keep { requests_left: Some(0), ..Keep::default() },
     ] {
         let lease = sim.fresh("a");

@@ -1,0 +1,392 @@
+//! What the reference keeps, and the rules that its inputs share.
+
+use std::time::{Duration, Instant};
+
+use warmwire_pool::{CloseReason, Counters, Limits, RefuseReason, Scheduling};
+
+pub(crate) struct Reference {
+    pub(crate) limits: Vec<Limits>,
+    pub(crate) max_total: usize,
+    pub(crate) is_closed: bool,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) dials: Vec<Dial>,
+    pub(crate) waiters: Vec<Waiter>,
+    /// Idle connections of all origins, the most recently used first.
+    pub(crate) idle: Vec<u64>,
+    pub(crate) origins: Vec<Origin>,
+    pub(crate) totals: Counters,
+    /// What was closed, in order.
+    pub(crate) closed: Vec<(u64, CloseReason)>,
+    pub(super) begun: [u64; 3],
+}
+
+#[derive(Clone)]
+pub(crate) struct Origin {
+    pub(crate) known: bool,
+    pub(crate) idle: Vec<u64>,
+    pub(crate) partial: Vec<u64>,
+    pub(crate) expected_slots: usize,
+    pub(crate) counters: Counters,
+}
+
+pub(crate) struct Connection {
+    pub(crate) number: u64,
+    pub(crate) key: usize,
+    pub(crate) slots: usize,
+    pub(crate) leased: usize,
+    pub(crate) requests: u64,
+    pub(super) peer_max_requests: Option<u64>,
+    pub(super) last_used: Instant,
+    pub(super) idle_deadline: Option<Instant>,
+    pub(super) lifetime_deadline: Option<Instant>,
+    pub(super) was_idle: bool,
+    pub(super) retired: Option<CloseReason>,
+}
+
+pub(crate) struct Dial {
+    pub(crate) number: u64,
+    pub(crate) key: usize,
+    pub(crate) waiter: Option<u64>,
+    pub(crate) collected: bool,
+}
+
+pub(crate) struct Waiter {
+    pub(crate) number: u64,
+    pub(crate) key: usize,
+    pub(crate) state: State,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum State {
+    Queued,
+    Leased(Lease),
+    Failed(u64),
+    Refused,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Lease {
+    pub(crate) connection: u64,
+    pub(crate) counted: bool,
+    pub(crate) reused: bool,
+    pub(crate) requests: u64,
+    pub(crate) idle_since: Option<Instant>,
+    pub(crate) idle_for: Duration,
+}
+
+impl Reference {
+    /// Ends a step: fills in the gauges, and forgets origins with nothing left.
+    pub(crate) fn finish_step(&mut self) {
+        let mut sum = Counters::default();
+        for key in 0..self.origins.len() {
+            let of_key = |c: &&Connection| c.key == key;
+            let open = self.connections.iter().filter(of_key).count();
+            let active = self.connections.iter().filter(of_key).filter(|c| c.leased > 0).count();
+            let leased = self.connections.iter().filter(of_key).map(|c| c.leased).sum();
+            let connecting = self.dials.iter().filter(|dial| dial.key == key).count();
+            let queued = self.queue(key).len();
+            let waiting = self.uncovered(key, queued);
+            let counters = &mut self.origins[key].counters;
+            (counters.open, counters.idle, counters.active) = (open, open - active, active);
+            (counters.connecting, counters.waiting) = (connecting, waiting);
+            counters.leased = leased;
+            counters.max_active = counters.max_active.max(active);
+            counters.max_waiting = counters.max_waiting.max(waiting);
+            (sum.open, sum.idle) = (sum.open + open, sum.idle + open - active);
+            (sum.active, sum.leased) = (sum.active + active, sum.leased + leased);
+            (sum.connecting, sum.waiting) = (sum.connecting + connecting, sum.waiting + waiting);
+            if open + connecting + queued == 0 {
+                self.origins[key] = Origin::unknown(&self.limits[key]);
+            }
+        }
+        let totals = &mut self.totals;
+        (totals.open, totals.idle, totals.active) = (sum.open, sum.idle, sum.active);
+        (totals.leased, totals.connecting, totals.waiting) =
+            (sum.leased, sum.connecting, sum.waiting);
+        totals.max_active = totals.max_active.max(sum.active);
+        totals.max_waiting = totals.max_waiting.max(sum.waiting);
+    }
+
+    /// The waiters of an origin that have not ended, in order of arrival.
+    pub(crate) fn queue(&self, key: usize) -> Vec<u64> {
+        let queued = self.waiters.iter().filter(|w| w.key == key && w.state == State::Queued);
+        queued.map(|waiter| waiter.number).collect()
+    }
+
+    /// Whether an origin has waiters that no dial in progress is expected to serve, and may dial.
+    pub(crate) fn wants_dial(&self, key: usize) -> bool {
+        self.uncovered(key, self.queue(key).len()) > 0 && self.has_room(key)
+    }
+
+    pub(crate) fn has_total_room(&self) -> bool {
+        self.connections.len() + self.dials.len() < self.max_total
+    }
+
+    /// The earliest deadline of an idle connection.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.idle.iter().filter_map(|&number| self.find(number).deadline()).min()
+    }
+
+    pub(super) fn number(&mut self, kind: usize) -> u64 {
+        self.begun[kind] += 1;
+        self.begun[kind]
+    }
+
+    pub(super) fn refuse(&mut self, key: usize, reason: RefuseReason) -> RefuseReason {
+        self.count(key, |counters| counters.refused += 1);
+        reason
+    }
+
+    pub(super) fn count(&mut self, key: usize, count: impl Fn(&mut Counters)) {
+        count(&mut self.origins[key].counters);
+        count(&mut self.totals);
+    }
+
+    pub(super) fn wait(&mut self, key: usize) -> u64 {
+        let number = self.number(1);
+        self.waiters.push(Waiter { number, key, state: State::Queued });
+        number
+    }
+
+    pub(super) fn dial(&mut self, key: usize, waiter: Option<u64>) -> u64 {
+        let number = self.number(2);
+        self.dials.push(Dial { number, key, waiter, collected: false });
+        number
+    }
+
+    pub(super) fn end_dial(&mut self, number: u64) -> Dial {
+        let at = self.dials.iter().position(|dial| dial.number == number).expect("a live dial");
+        self.dials.remove(at)
+    }
+
+    /// A waiter leaves: its dial goes on for others, its permit does not if it was not collected.
+    pub(super) fn leave_dial(&mut self, waiter: u64) {
+        self.dials.retain(|dial| dial.waiter != Some(waiter) || dial.collected);
+        for dial in self.dials.iter_mut().filter(|dial| dial.waiter == Some(waiter)) {
+            dial.waiter = None;
+        }
+    }
+
+    pub(super) fn find_dial(&mut self, number: u64) -> &mut Dial {
+        self.dials.iter_mut().find(|dial| dial.number == number).expect("a live dial")
+    }
+
+    pub(super) fn find_waiter(&mut self, number: u64) -> &mut Waiter {
+        self.waiters.iter_mut().find(|waiter| waiter.number == number).expect("a live waiter")
+    }
+
+    pub(crate) fn find(&self, number: u64) -> &Connection {
+        self.connections.iter().find(|c| c.number == number).expect("a live connection")
+    }
+
+    pub(super) fn find_mut(&mut self, number: u64) -> &mut Connection {
+        self.connections.iter_mut().find(|c| c.number == number).expect("a live connection")
+    }
+
+    pub(super) fn has_room(&self, key: usize) -> bool {
+        let open = self.connections.iter().filter(|c| c.key == key).count();
+        let dials = self.dials.iter().filter(|dial| dial.key == key).count();
+        open + dials < self.limits[key].max_connections
+    }
+
+    pub(super) fn make_total_room(&mut self) -> bool {
+        if !self.has_total_room()
+            && let Some(&oldest) = self.idle.last()
+        {
+            self.close_connection(oldest, CloseReason::MaxTotal);
+        }
+        self.has_total_room()
+    }
+
+    pub(super) fn uncovered(&self, key: usize, waiters: usize) -> usize {
+        let dials = self.dials.iter().filter(|dial| dial.key == key).count();
+        waiters.saturating_sub(dials * self.origins[key].expected_slots)
+    }
+
+    /// Free slots, then room go to who waits for them.
+    pub(super) fn settle(&mut self, now: Instant) {
+        for key in 0..self.origins.len() {
+            while !self.queue(key).is_empty()
+                && let Some(number) = self.lendable(key, now)
+            {
+                self.serve(number, now);
+            }
+        }
+        self.offer_dials();
+    }
+
+    /// Gives permits to waiters without a dial in order of arrival, while the limits allow.
+    fn offer_dials(&mut self) {
+        if self.is_closed {
+            return;
+        }
+        let next = |reference: &Self| {
+            let undialled = |waiter: &&Waiter| {
+                waiter.state == State::Queued
+                    && reference.wants_dial(waiter.key)
+                    && reference.dials.iter().all(|dial| dial.waiter != Some(waiter.number))
+            };
+            reference.waiters.iter().find(undialled).map(|waiter| (waiter.key, waiter.number))
+        };
+        while let Some((key, waiter)) = next(self) {
+            if !self.make_total_room() {
+                return;
+            }
+            self.dial(key, Some(waiter));
+        }
+    }
+
+    pub(super) fn lendable(&mut self, key: usize, now: Instant) -> Option<u64> {
+        while let Some(&number) = self.origins[key].partial.first() {
+            self.retire_if_outlived(number, now);
+            if self.find(number).may_lend(&self.limits[key]) {
+                return Some(number);
+            }
+            self.place(number);
+        }
+        loop {
+            let idle = &self.origins[key].idle;
+            let &number = match self.limits[key].scheduling {
+                Scheduling::Lifo => idle.first(),
+                Scheduling::Fifo => idle.last(),
+            }?;
+            match self.find(number).expired(now) {
+                Some(reason) => self.close_connection(number, reason),
+                None => return Some(number),
+            }
+        }
+    }
+
+    pub(super) fn lend(&mut self, number: u64, counted: bool, now: Instant) -> Lease {
+        let connection = self.find_mut(number);
+        let reused = connection.was_idle || connection.requests > 0;
+        let idle_since = (reused && connection.leased == 0).then_some(connection.last_used);
+        let requests = connection.requests;
+        connection.leased += 1;
+        connection.requests += u64::from(counted);
+        let key = connection.key;
+        self.count(key, |counters| {
+            counters.requests += u64::from(counted);
+            counters.reused += u64::from(counted && reused);
+        });
+        let idle_for = idle_since.map_or(Duration::ZERO, |since| now - since);
+        Lease { connection: number, counted, reused, requests, idle_since, idle_for }
+    }
+
+    pub(super) fn serve(&mut self, number: u64, now: Instant) {
+        let key = self.find(number).key;
+        while let Some(&waiter) = self.queue(key).first()
+            && self.find(number).may_lend(&self.limits[key])
+        {
+            let lease = self.lend(number, true, now);
+            self.leave_dial(waiter);
+            self.find_waiter(waiter).state = State::Leased(lease);
+        }
+        self.place(number);
+        if self.origins[key].idle.len() > self.limits[key].max_idle
+            && let Some(&oldest) = self.origins[key].idle.last()
+        {
+            self.close_connection(oldest, CloseReason::MaxIdle);
+        }
+    }
+
+    pub(super) fn keep_or_close(&mut self, number: u64, now: Instant) {
+        let connection = self.find(number);
+        let exhausted = connection.exhausted(&self.limits[connection.key]);
+        let over = connection.retired.or(exhausted).or(connection.expired(now));
+        match over.filter(|_| connection.leased == 0) {
+            Some(reason) => self.close_connection(number, reason),
+            None => {
+                self.retire_if_outlived(number, now);
+                self.serve(number, now);
+            }
+        }
+    }
+
+    pub(super) fn retire_if_outlived(&mut self, number: u64, now: Instant) {
+        let connection = self.find_mut(number);
+        if connection.lifetime_deadline.is_some_and(|deadline| deadline <= now) {
+            connection.retired.get_or_insert(CloseReason::MaxLifetime);
+        }
+    }
+
+    pub(super) fn place(&mut self, number: u64) {
+        let connection = self.find(number);
+        let key = connection.key;
+        let idle = connection.leased == 0;
+        let partial = !idle && connection.may_lend(&self.limits[key]);
+        if idle != self.idle.contains(&number) {
+            self.unlist(number);
+            if idle {
+                self.find_mut(number).was_idle = true;
+                let last_used = self.find(number).last_used;
+                let older = |&back: &u64| self.find(back).last_used > last_used;
+                let fifo = self.limits[key].scheduling == Scheduling::Fifo;
+                let to_back = fifo && self.origins[key].idle.last().is_some_and(older);
+                let list = &mut self.origins[key].idle;
+                list.insert(if to_back { list.len() } else { 0 }, number);
+                self.idle.insert(0, number);
+            }
+        }
+        if partial != self.origins[key].partial.contains(&number) {
+            self.origins[key].partial.retain(|&other| other != number);
+            if partial {
+                self.origins[key].partial.insert(0, number);
+            }
+        }
+    }
+
+    fn unlist(&mut self, number: u64) {
+        let key = self.find(number).key;
+        self.idle.retain(|&other| other != number);
+        self.origins[key].idle.retain(|&other| other != number);
+        self.origins[key].partial.retain(|&other| other != number);
+    }
+
+    pub(super) fn close_connection(&mut self, number: u64, reason: CloseReason) {
+        let key = self.find(number).key;
+        self.unlist(number);
+        self.connections.retain(|connection| connection.number != number);
+        self.closed.push((number, reason));
+        self.count(key, |counters| {
+            counters.closed += 1;
+            counters.closed_by_reason[reason.index()] += 1;
+        });
+    }
+}
+
+impl Origin {
+    pub(super) fn unknown(limits: &Limits) -> Self {
+        Self {
+            known: false,
+            idle: Vec::new(),
+            partial: Vec::new(),
+            expected_slots: limits.expected_slots.max(1) as usize,
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl Connection {
+    pub(crate) fn may_lend(&self, limits: &Limits) -> bool {
+        self.leased < self.slots && self.retired.is_none() && self.exhausted(limits).is_none()
+    }
+
+    pub(crate) fn expired(&self, now: Instant) -> Option<CloseReason> {
+        let deadline = self.deadline().filter(|&deadline| deadline <= now)?;
+        let idle = self.idle_deadline == Some(deadline);
+        Some(if idle { CloseReason::IdleTimeout } else { CloseReason::MaxLifetime })
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.idle_deadline.into_iter().chain(self.lifetime_deadline).min()
+    }
+
+    fn exhausted(&self, limits: &Limits) -> Option<CloseReason> {
+        if self.peer_max_requests.is_some_and(|max| self.requests >= max) {
+            return Some(CloseReason::PeerAsked);
+        }
+        let max = limits.max_requests_per_connection?;
+        (self.requests >= max.max(1)).then_some(CloseReason::MaxRequests)
+    }
+}
