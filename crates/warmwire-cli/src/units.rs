@@ -26,7 +26,8 @@ impl FromStr for Span {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{text}` is not a duration: write a number and a unit (us, ms, s, m or h), such as 250ms, 30s or 5m"
+                "`{text}` is not a duration: write a number and a unit (us, ms, s, m or h), \
+                 such as 250ms, 30s or 5m"
             )
         };
         let (number, unit) = split(text).ok_or_else(wrong)?;
@@ -52,7 +53,8 @@ impl FromStr for Size {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{text}` is not a size: write a number and a unit (B, KB, MB, GB, KiB, MiB or GiB), such as 256B, 64KiB or 1MB"
+                "`{text}` is not a size: write a number and a unit (B, KB, MB, GB, KiB, \
+                 MiB or GiB), such as 256B, 64KiB or 1MB"
             )
         };
         let (number, unit) = split(text).ok_or_else(wrong)?;
@@ -161,7 +163,8 @@ pub(crate) fn counted(number: u64, thing: &str) -> String {
     format!("{} {thing}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// Milliseconds with three significant digits and the unit that suits them: `870 µs`, `12.9 ms`, `1.23 s`.
+/// Milliseconds with three significant digits and the unit that suits them: `870 µs`, `12.9 ms`,
+/// `1.23 s`.
 pub(crate) fn milliseconds(ms: f64) -> String {
     match ms {
         0.0 => "0 ms".to_owned(),

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct AgentFlags {
-    /// TOML file with the agent's options, named as these flags (`max_connections = 50`, `idle_timeout = "30s"`); flags win over it
+    /// TOML file with the agent's options, named as these flags (`max_connections = 50`,
+    /// `idle_timeout = "30s"`); flags win over it
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
     pub(crate) config: Option<PathBuf>,
@@ -27,7 +28,8 @@ pub(crate) struct AgentFlags {
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_idle: Option<usize>,
 
-    /// Requests that may wait for a connection per origin; one more fails as `queue_full` [default: no limit]
+    /// Requests that may wait for a connection per origin; one more fails as `queue_full` [default:
+    /// no limit]
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_waiting: Option<usize>,
 
@@ -35,7 +37,8 @@ pub(crate) struct AgentFlags {
     #[arg(long, value_name = "DURATION")]
     pub(crate) acquire_timeout: Option<Span>,
 
-    /// How long a connection may be idle [default: 5m, so that it outlives the other side's part of a round]
+    /// How long a connection may be idle [default: 5m, so that it outlives the other side's part of
+    /// a round]
     #[arg(long, value_name = "DURATION")]
     pub(crate) idle_timeout: Option<Span>,
 
@@ -43,7 +46,8 @@ pub(crate) struct AgentFlags {
     #[arg(long, value_name = "DURATION")]
     pub(crate) max_idle_timeout: Option<Span>,
 
-    /// Age beyond which a connection is not reused; each one's own is shorter by up to a tenth [default: no limit]
+    /// Age beyond which a connection is not reused; each one's own is shorter by up to a tenth
+    /// [default: no limit]
     #[arg(long, value_name = "DURATION")]
     pub(crate) max_lifetime: Option<Span>,
 
@@ -95,11 +99,13 @@ pub(crate) struct AgentFlags {
     #[arg(long, value_name = "IP")]
     pub(crate) local_address: Option<IpAddr>,
 
-    /// How long one address of a name may be silent before the next is tried beside it, at least 10ms [default: 250ms]
+    /// How long one address of a name may be silent before the next is tried beside it, at least
+    /// 10ms [default: 250ms]
     #[arg(long, value_name = "DURATION")]
     pub(crate) happy_eyeballs_delay: Option<Span>,
 
-    /// How long a body waits for `100 Continue` when the request has `Expect: 100-continue` [default: 1s]
+    /// How long a body waits for `100 Continue` when the request has `Expect: 100-continue`
+    /// [default: 1s]
     #[arg(long, value_name = "DURATION")]
     pub(crate) expect_continue_timeout: Option<Span>,
 
@@ -142,8 +148,9 @@ impl AgentFlags {
         }
         take! {
             max_connections max_total_connections max_idle max_waiting acquire_timeout idle_timeout
-            max_idle_timeout max_lifetime max_requests_per_connection connect_timeout response_timeout
-            read_timeout timeout tcp_keepalive tcp_nodelay scheduling unix_socket local_address
+            max_idle_timeout max_lifetime max_requests_per_connection connect_timeout
+            response_timeout read_timeout timeout tcp_keepalive tcp_nodelay scheduling unix_socket
+            local_address
             tcp_keepalive_interval tcp_keepalive_count happy_eyeballs_delay expect_continue_timeout
             max_response_head max_response_headers tls_sessions tls_roots user_agent
         }

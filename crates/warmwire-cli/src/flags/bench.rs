@@ -59,11 +59,13 @@ pub(crate) struct ServerFlags {
     #[arg(long)]
     pub(crate) tls: bool,
 
-    /// TLS version to speak, 1.2 or 1.3; turns --tls on. With an https URL: the only version offered [default: 1.3]
+    /// TLS version to speak, 1.2 or 1.3; turns --tls on. With an https URL: the only version
+    /// offered [default: 1.3]
     #[arg(long, value_name = "VERSION")]
     pub(crate) tls_version: Option<TlsVersion>,
 
-    /// Simulate a round trip: a connect waits for one, each direction of the wire is late by half of one; at most 10s [default: 0s]
+    /// Simulate a round trip: a connect waits for one, each direction of the wire is late by half
+    /// of one; at most 10s [default: 0s]
     #[arg(long, value_name = "DURATION")]
     pub(crate) rtt: Option<Span>,
 
@@ -75,7 +77,8 @@ pub(crate) struct ServerFlags {
 /// What is sent, how fast and how often.
 #[derive(Debug, Args)]
 pub(crate) struct LoadFlags {
-    /// Requests of each side; with --duration, whichever ends first [default: as many as --duration allows]
+    /// Requests of each side; with --duration, whichever ends first [default: as many as --duration
+    /// allows]
     #[arg(long, value_name = "COUNT")]
     pub(crate) requests: Option<u64>,
 
@@ -83,23 +86,28 @@ pub(crate) struct LoadFlags {
     #[arg(long, value_name = "DURATION")]
     pub(crate) duration: Option<Span>,
 
-    /// Requests at once (closed loop: each is sent when one before it is done), 1 to 100000 [default: 60]
+    /// Requests at once (closed loop: each is sent when one before it is done), 1 to 100000
+    /// [default: 60]
     #[arg(long, value_name = "COUNT")]
     pub(crate) concurrency: Option<usize>,
 
-    /// Requests per second (open loop: each is sent when it is due, and its latency counts from then, so that a stall is not hidden)
+    /// Requests per second (open loop: each is sent when it is due, and its latency counts from
+    /// then, so that a stall is not hidden)
     #[arg(long, value_name = "PER_SECOND")]
     pub(crate) rate: Option<f64>,
 
-    /// With --rate: requests under way at once; one that is due beyond this is not sent and fails as `overrun` [default: 10000]
+    /// With --rate: requests under way at once; one that is due beyond this is not sent and fails
+    /// as `overrun` [default: 10000]
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_in_flight: Option<usize>,
 
-    /// Requests that each side sends before the first round, without measuring them; the connections they open do count
+    /// Requests that each side sends before the first round, without measuring them; the
+    /// connections they open do count
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub(crate) warmup: u64,
 
-    /// Rounds: in each, both sides send their share, in alternating order, so that drift hits both alike; 1 to 1000
+    /// Rounds: in each, both sides send their share, in alternating order, so that drift hits both
+    /// alike; 1 to 1000
     #[arg(long, value_name = "COUNT", default_value_t = 5)]
     pub(crate) rounds: u32,
 
@@ -107,7 +115,8 @@ pub(crate) struct LoadFlags {
     #[arg(long, value_enum, default_value_t = SideChoice::Both)]
     pub(crate) side: SideChoice,
 
-    /// Let the side without keep-alive resume TLS sessions; by default each of its handshakes is full, as in a program that runs once per request
+    /// Let the side without keep-alive resume TLS sessions; by default each of its handshakes is
+    /// full, as in a program that runs once per request
     #[arg(long)]
     pub(crate) resume: bool,
 

@@ -90,7 +90,13 @@ mod tests {
 
     #[test]
     fn options_are_read_by_every_name_they_have() {
-        let flags = read_text("max_connections = 7\nidle-timeout = \"30s\"\nmaxFreeSockets = 3\nscheduling = \"fifo\"").unwrap();
+        let text = r#"
+            max_connections = 7
+            idle-timeout = "30s"
+            maxFreeSockets = 3
+            scheduling = "fifo"
+        "#;
+        let flags = read_text(text).unwrap();
         assert_eq!(flags.max_connections, Some(7));
         assert_eq!(flags.idle_timeout.map(|span| span.0), Some(Duration::from_secs(30)));
         assert_eq!(flags.max_idle, Some(3));

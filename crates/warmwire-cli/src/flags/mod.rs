@@ -33,7 +33,8 @@ Exit codes: 0 done, 1 the work failed, 2 the command line or a configuration was
 /// The command that was asked for.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Chosen {
-    /// What does keep-alive save here? Sends the same load with one connection per request and with the agent
+    /// What does keep-alive save here? Sends the same load with one connection per request and with
+    /// the agent
     #[command(after_help = EXIT_CODES, after_long_help = bench::EXAMPLES)]
     Bench(Box<BenchFlags>),
     /// Print the completions for a shell

@@ -115,7 +115,8 @@ fn overload(result: &BenchResult) -> Option<String> {
     (needed > allowed as f64).then(|| {
         let allowed = counted(allowed as u64, "connection");
         format!(
-            "{rate} a second need {} connections at least and {allowed} may be open: requests queue up",
+            "{rate} a second need {} connections at least and {allowed} may be open: \
+             requests queue up",
             grouped(needed as u64)
         )
     })

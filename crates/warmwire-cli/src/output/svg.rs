@@ -1,4 +1,5 @@
-//! A small writer of SVG. Colours come from the page's CSS classes, so that plots follow its scheme.
+//! A small writer of SVG. Colours come from the page's CSS classes, so that plots follow its
+//! scheme.
 
 use std::fmt::{Display, Write};
 
@@ -39,9 +40,10 @@ impl Svg {
         (width, height): (f64, f64),
         title: &str,
     ) {
-        let title = escape(title);
+        let title = format!("<title>{}</title>", escape(title));
+        let corner = format!(r#"x="{x:.1}" y="{y:.1}""#);
         self.push(format_args!(
-            r#"<rect class="{class}" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" rx="2"><title>{title}</title></rect>"#
+            r#"<rect class="{class}" {corner} width="{width:.1}" height="{height:.1}" rx="2">{title}</rect>"#
         ));
     }
 
@@ -56,9 +58,9 @@ impl Svg {
 
     /// A dot that tells `title` when it is pointed at.
     pub(super) fn dot(&mut self, class: &str, (x, y): (f64, f64), title: &str) {
-        let title = escape(title);
+        let title = format!("<title>{}</title>", escape(title));
         self.push(format_args!(
-            r#"<circle class="{class}" cx="{x:.1}" cy="{y:.1}" r="4"><title>{title}</title></circle>"#
+            r#"<circle class="{class}" cx="{x:.1}" cy="{y:.1}" r="4">{title}</circle>"#
         ));
     }
 

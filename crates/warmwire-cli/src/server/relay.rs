@@ -10,7 +10,8 @@ use tokio::sync::mpsc;
 /// The most that is read from the wire at once.
 const PIECE: usize = 16 * 1024;
 /// Pieces under way in one direction: with [`PIECE`] a bound of 1 MiB, which at half a round trip
-/// of 12.5 ms lets 80 MB/s through. When it is reached, nothing more is read and TCP slows the peer.
+/// of 12.5 ms lets 80 MB/s through. When it is reached, nothing more is read and TCP slows the
+/// peer.
 const UNDER_WAY: usize = 64;
 
 /// The far end of `wire`, where everything arrives `late` after it was sent, in order.

@@ -177,7 +177,8 @@ fn embedded_target(flags: &ServerFlags) -> Result<Target, Failure> {
 fn pace(flags: &LoadFlags) -> Result<Pace, Failure> {
     match (flags.rate, flags.concurrency, flags.max_in_flight) {
         (Some(_), Some(_), _) => Err(Failure::usage(
-            "--rate and --concurrency contradict each other: with --rate a request is sent when it is due, however many are under way (up to --max-in-flight)",
+            "--rate and --concurrency contradict each other: with --rate a request is \
+             sent when it is due, however many are under way (up to --max-in-flight)",
         )),
         (None, _, Some(_)) => {
             Err(Failure::usage("--max-in-flight bounds an open loop: it needs --rate"))
@@ -185,7 +186,8 @@ fn pace(flags: &LoadFlags) -> Result<Pace, Failure> {
         (Some(rate), None, in_flight) => {
             if !(rate > 0.0 && rate <= 1e6) {
                 return Err(Failure::usage(format!(
-                    "--rate {rate} is not a number of requests per second: more than 0 and at most 1000000 is accepted"
+                    "--rate {rate} is not a number of requests per second: \
+                     more than 0 and at most 1000000 is accepted"
                 )));
             }
             let max_in_flight = in_flight.unwrap_or(DEFAULT_IN_FLIGHT);
@@ -305,7 +307,8 @@ fn agent(flags: &BenchFlags, target: &Target, pace: Pace) -> Result<AgentFlags, 
             ];
             if let Some((flag, _)) = of_url.iter().find(|(_, is_given)| *is_given) {
                 return Err(Failure::usage(format!(
-                    "{flag} needs a URL: the embedded server listens on a TCP port and makes its own certificate"
+                    "{flag} needs a URL: the embedded server listens on a TCP port \
+                     and makes its own certificate"
                 )));
             }
         }

@@ -35,7 +35,8 @@ pub(crate) fn page(result: &BenchResult) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title} · warmwire bench</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <title>{title} · warmwire bench</title>\n<style>\n{STYLE}</style>\n\
+         </head>\n<body>\n<main>\n\
          <h1>{title}</h1>\n<p class=\"subtitle\">{}</p>\n{}\n\
          <footer>Made by warmwire {} bench.</footer>\n</main>\n</body>\n</html>\n",
         escape(&result.target.url),
@@ -65,7 +66,8 @@ fn tiles(result: &BenchResult) -> String {
             (None, None) => return String::new(),
         };
         format!(
-            r#"<div class="tile"><div class="name">{name}</div><div class="value">{value}</div><div class="detail">{detail}</div></div>"#
+            "<div class=\"tile\"><div class=\"name\">{name}</div>\
+             <div class=\"value\">{value}</div><div class=\"detail\">{detail}</div></div>"
         )
     };
     format!(
@@ -86,7 +88,8 @@ fn card(title: &str, note: &str, content: &str) -> String {
 fn figures(result: &BenchResult) -> String {
     let change = if result.saving.is_some() { "Change" } else { "" };
     let mut html = format!(
-        "<table><tr><th></th><th class=\"without\">Without keep-alive</th><th class=\"with\">With keep-alive</th><th>{change}</th></tr>"
+        "<table><tr><th></th><th class=\"without\">Without keep-alive</th>\
+         <th class=\"with\">With keep-alive</th><th>{change}</th></tr>"
     );
     for Row { label, without, with, change, is_detail } in table::rows(result) {
         let class = if is_detail { " class=\"detail\"" } else { "" };
@@ -97,7 +100,8 @@ fn figures(result: &BenchResult) -> String {
         // Writing to a String cannot fail.
         let _ = write!(
             html,
-            "<tr><td{class}>{}</td><td>{without}</td><td>{with}</td><td class=\"{verdict}\">{change}</td></tr>",
+            "<tr><td{class}>{}</td><td>{without}</td><td>{with}</td>\
+             <td class=\"{verdict}\">{change}</td></tr>",
             escape(&label)
         );
     }
@@ -106,7 +110,8 @@ fn figures(result: &BenchResult) -> String {
 
 fn rounds(result: &BenchResult) -> String {
     let mut html = "<table><tr><th>Round</th>\
-                    <th class=\"without\">P50 without</th><th class=\"without\">Requests/s without</th>\
+                    <th class=\"without\">P50 without</th>\
+                    <th class=\"without\">Requests/s without</th>\
                     <th class=\"with\">P50 with</th><th class=\"with\">Requests/s with</th></tr>"
         .to_owned();
     let cells = |side: Option<RoundSide>| {
