@@ -98,19 +98,8 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
 pub(super) fn percentiles(result: &BenchResult) -> String {
     const HEIGHT: f64 = 300.0;
     const BOTTOM: f64 = HEIGHT - 34.0;
-    let points = |latency: &Latency| {
-        [
-            ("P50", latency.p50),
-            ("P90", latency.p90),
-            ("P95", latency.p95),
-            ("P99", latency.p99),
-            ("P99.9", latency.p999),
-            ("max", latency.max),
-        ]
-    };
-    let measured: Vec<(Side, &SideResult)> =
-        SIDES.into_iter().filter_map(|side| Some((side, result.side(side)?))).collect();
-    let most = measured.iter().map(|(_, side)| side.latency_ms.max).fold(0.0, f64::max);
+    let measured = SIDES.map(|side| result.side(side).map(|side| points(&side.latency_ms)));
+    let most = measured.iter().flatten().flatten().map(|(_, ms)| *ms).fold(0.0, f64::max);
     let grid = ticks(most, 5.0);
     let top = grid.last().copied().unwrap_or(1.0).max(f64::MIN_POSITIVE);
     let y = |ms: f64| BOTTOM - ms / top * (BOTTOM - TOP);
@@ -122,23 +111,54 @@ pub(super) fn percentiles(result: &BenchResult) -> String {
         svg.text("", (LEFT - 8.0, y(ms) + 4.0), Anchor::End, &whole_milliseconds(ms));
     }
     svg.line("axis", (LEFT, BOTTOM), (WIDTH - RIGHT, BOTTOM));
-    for (side, figures) in measured {
-        let points = points(&figures.latency_ms);
-        let at: Vec<_> =
-            points.iter().enumerate().map(|(index, (_, ms))| (x(index), y(*ms))).collect();
-        svg.path(&format!("line-{}", side.as_str()), &at);
-        // Above the line without keep-alive, below the other one, where there is room.
-        let is_below = side == Side::With && result.without.is_some();
-        for (index, (name, ms)) in points.into_iter().enumerate() {
-            let (x, y) = at[index];
-            let title = format!("{name} {} keep-alive: {}", side.as_str(), milliseconds(ms));
-            svg.dot(side.as_str(), (x, y), &title);
-            let (label, anchor) = label_place(&at, index, is_below && y + 20.0 < BOTTOM);
-            svg.text(&format!("label-{}", side.as_str()), label, anchor, &milliseconds(ms));
-            svg.text("", (x, BOTTOM + 20.0), Anchor::Middle, name);
+    for (index, (name, _)) in measured.iter().flatten().next().into_iter().flatten().enumerate() {
+        svg.text("", (x(index), BOTTOM + 20.0), Anchor::Middle, name);
+    }
+    let line = |points: &Points| -> Vec<(f64, f64)> {
+        points.iter().enumerate().map(|(index, (_, ms))| (x(index), y(*ms))).collect()
+    };
+    let lines = measured.each_ref().map(|points| points.as_ref().map(line));
+    for (number, side) in SIDES.into_iter().enumerate() {
+        if let (Some(points), Some(line)) = (&measured[number], &lines[number]) {
+            curve(&mut svg, side, points, line, lines[1 - number].as_deref());
         }
     }
     svg.finish("Latency at each percentile") + &legend_of_sides(result)
+}
+
+type Points = [(&'static str, f64); 6];
+
+fn points(latency: &Latency) -> Points {
+    [
+        ("P50", latency.p50),
+        ("P90", latency.p90),
+        ("P95", latency.p95),
+        ("P99", latency.p99),
+        ("P99.9", latency.p999),
+        ("max", latency.max),
+    ]
+}
+
+/// The line of a side with its dots and labels, which keep clear of the other side's.
+fn curve(
+    svg: &mut Svg,
+    side: Side,
+    points: &Points,
+    line: &[(f64, f64)],
+    other: Option<&[(f64, f64)]>,
+) {
+    svg.path(&format!("line-{}", side.as_str()), line);
+    for (index, (name, ms)) in points.iter().enumerate() {
+        let title = format!("{name} {} keep-alive: {}", side.as_str(), milliseconds(*ms));
+        svg.dot(side.as_str(), line[index], &title);
+        // Greater is further up, where y is less.
+        let is_below = other.is_some_and(|other| match line[index].1 - other[index].1 {
+            0.0 => side == Side::With,
+            down => down > 0.0,
+        });
+        let (place, anchor) = label_place(line, index, is_below);
+        svg.text(&format!("label-{}", side.as_str()), place, anchor, &milliseconds(*ms));
+    }
 }
 
 /// Where the label of a point stands so that the line, which only rises, does not cross it.
