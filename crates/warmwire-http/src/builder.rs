@@ -372,7 +372,7 @@ impl AgentBuilder {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         let config = Config {
-            timeouts: self.timeouts,
+            timeouts: Arc::new(self.timeouts),
             max_idle_timeout: self.max_idle_timeout,
             keep_alive: self.keep_alive,
             drain: self.drain,

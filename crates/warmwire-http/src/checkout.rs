@@ -63,8 +63,7 @@ pub(crate) async fn checkout(
 }
 
 fn ask(core: &Arc<Core>, trace: &Trace) -> Acquired {
-    let key = trace.key.clone();
-    core.acquire(Instant::now().into_std(), |pool| pool.insert(key))
+    core.acquire(Instant::now().into_std(), |pool| origin_of(pool, &trace.key))
 }
 
 /// Opens a fresh connection past the queue, for a request whose first one was stale. Where every
@@ -73,7 +72,7 @@ pub(crate) async fn checkout_fresh(
     core: &Arc<Core>,
     trace: &mut Trace,
 ) -> Result<ConnectionLease, Error> {
-    let permit = core.open_exclusive(|pool| origin_of(pool, &trace.key.address()));
+    let permit = core.open_exclusive(|pool| origin_of(pool, &trace.key));
     match permit {
         Ok(permit) => {
             let dialling = dial::exclusive(core, &trace.key, trace.timeouts.connect, permit);
@@ -131,6 +130,7 @@ fn usable(mut lease: ConnectionLease, repeatable: bool) -> Option<ConnectionLeas
 /// Writes down which connection the request got and what it waited for it.
 fn note(trace: &mut Trace, lease: &ConnectionLease, now: Instant) {
     let waited = now.duration_since(trace.started);
+    trace.acquired = now;
     let known = lease.lease();
     let established = lease.established();
     let mut timings = Timings::default();

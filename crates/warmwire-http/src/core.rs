@@ -13,7 +13,7 @@ use warmwire_pool::{Closed, OriginId, Pool};
 use crate::conn::Conn;
 use crate::dial::DialError;
 use crate::event::{Event, Observer};
-use crate::key::{Address, HttpCounters, Key, OriginName};
+use crate::key::{HttpCounters, Key, OriginName};
 use crate::pooled::{self, Hooks, LeaseGuard, Left, Lend, PermitGuard, Pooled, Waiter};
 use crate::reaper::{self, Notices};
 use crate::response::Established;
@@ -51,7 +51,7 @@ pub(crate) type QueuePlace = Waiter<Key, Slot, Box<DialError>, AgentHooks>;
 
 /// What requests need to know besides the pool.
 pub(crate) struct Config {
-    pub(crate) timeouts: Timeouts,
+    pub(crate) timeouts: Arc<Timeouts>,
     pub(crate) max_idle_timeout: Duration,
     pub(crate) keep_alive: bool,
     pub(crate) drain: Drain,
@@ -105,7 +105,7 @@ impl AgentHooks {
             config,
             connector,
             observer,
-            notices: Arc::new(Notices::new()),
+            notices: Arc::default(),
             counters: HttpCounters::default(),
             shutdown: CancellationToken::new(),
             closing: Mutex::default(),
@@ -132,7 +132,7 @@ impl Hooks<Key, Slot> for AgentHooks {
     }
 
     fn changed(&self, left: Left) {
-        reaper::ensure(self, left);
+        reaper::ensure(self, left.alarm);
         if left.drained {
             let waiting =
                 std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
@@ -141,12 +141,9 @@ impl Hooks<Key, Slot> for AgentHooks {
     }
 }
 
-/// The origin of `address`, made if the pool does not know it.
-pub(crate) fn origin_of(
-    pool: &mut Pool<Key, Slot, Box<DialError>>,
-    address: &Address<'_>,
-) -> OriginId {
-    pool.find(address).unwrap_or_else(|| pool.insert(Key::new(address)))
+/// The origin of `key`, made if the pool does not know it.
+pub(crate) fn origin_of(pool: &mut Pool<Key, Slot, Box<DialError>>, key: &Key) -> OriginId {
+    pool.find(key).unwrap_or_else(|| pool.insert(key.renew()))
 }
 
 /// Closes the pool: what is idle at once, what is in use when its exchange ends. New requests are

@@ -11,7 +11,7 @@ use warmwire_pool::{CloseReason, Verdict};
 
 use crate::body::Body;
 use crate::checkout::{checkout, checkout_fresh};
-use crate::core::{ConnectionLease, Core, Timeouts, origin_of};
+use crate::core::{Acquired, ConnectionLease, Core, Timeouts, origin_of};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
 use crate::incoming::Incoming;
@@ -26,18 +26,68 @@ use crate::wire::{Fault, Wire};
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) method: Method,
+    /// Of a request to a [`Base`], the path alone.
     pub(crate) uri: Uri,
+    pub(crate) base: Option<Arc<Base>>,
     pub(crate) headers: HeaderMap,
+    /// This request's own Unix socket.
     pub(crate) unix: Option<Arc<Path>>,
-    pub(crate) timeouts: Timeouts,
+    pub(crate) timeouts: Arc<Timeouts>,
     /// What the caller says about sending the request twice; otherwise the method tells.
     pub(crate) idempotent: Option<bool>,
+}
+
+/// An origin with its key already made.
+#[derive(Debug)]
+pub(crate) struct Base {
+    uri: Uri,
+    key: Key,
+}
+
+impl Base {
+    pub(crate) fn new(uri: Uri, unix: Option<&Path>) -> Result<Base, Error> {
+        let key = Key::new(&Address::of(&uri, unix)?);
+        Ok(Base { uri, key })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.key.name()
+    }
 }
 
 impl Head {
     /// RFC 9110, 9.2.2.
     fn is_idempotent(&self) -> bool {
         self.idempotent.unwrap_or_else(|| self.method.is_idempotent())
+    }
+
+    /// The URL whose scheme, host and port count.
+    fn authority(&self) -> &Uri {
+        self.base.as_ref().map_or(&self.uri, |base| &base.uri)
+    }
+
+    /// Asks for a connection, and gives the key under which the pool has the origin.
+    fn acquire(&self, core: &Arc<Core>, now: Instant) -> Result<(Acquired, Key), Error> {
+        let mut known = None;
+        let unix = self.unix.as_ref();
+        let acquired = match (&self.base, unix) {
+            (Some(base), None) => core.acquire(now.into_std(), |pool| {
+                let origin = origin_of(pool, &base.key);
+                known = pool.key(origin).cloned();
+                origin
+            }),
+            _ => {
+                let unix = unix.or(core.hooks.config.unix_socket.as_ref());
+                let address = Address::of(self.authority(), unix.map(AsRef::as_ref))?;
+                core.acquire(now.into_std(), |pool| {
+                    let found = pool.find(&address);
+                    let origin = found.unwrap_or_else(|| pool.insert(Key::new(&address)));
+                    known = pool.key(origin).cloned();
+                    origin
+                })
+            }
+        };
+        Ok((acquired, known.expect("the pool has the key of an origin that it has just given")))
     }
 }
 
@@ -54,22 +104,16 @@ pub(crate) async fn send(
 ) -> Result<Response, Error> {
     let started = Instant::now();
     let head = head?;
-    let unix = head.unix.as_ref().or(core.hooks.config.unix_socket.as_ref());
-    let address = Address::of(&head.uri, unix.map(AsRef::as_ref))?;
     if head.method == Method::CONNECT {
         let text = "CONNECT opens a tunnel and is not a request that an agent can send";
         return Err(Error::request(ErrorKind::InvalidRequest, text));
     }
-    let mut key = None;
-    let acquired = core.acquire(started.into_std(), |pool| {
-        let origin = origin_of(pool, &address);
-        key = pool.key(origin).cloned();
-        origin
-    });
+    let (acquired, key) = head.acquire(&core, started)?;
     let mut trace = Trace {
-        key: key.unwrap_or_else(|| Key::new(&address)),
+        key,
         started,
-        timeouts: head.timeouts,
+        acquired: started,
+        timeouts: head.timeouts.clone(),
         timings: Default::default(),
         connection: None,
     };
@@ -122,17 +166,16 @@ async fn exchange(
     body: Body,
     trace: Trace,
 ) -> Result<Response, Box<Failed>> {
-    let now = trace.started + trace.timings.waited();
     let core = lease.pooled().clone();
     let config = &core.hooks.config;
     let request = RequestHead {
         method: &head.method,
         target: target(head),
-        host: host(&head.uri),
+        host: host(head.authority()),
         headers: &head.headers,
         defaults: &config.default_headers,
     };
-    let wire = match Wire::start(lease, config.h1, &request, body, now) {
+    let wire = match Wire::start(lease, config.h1, &request, body, trace.acquired) {
         Ok(wire) => wire,
         Err((error, lease)) => {
             lease.release(Verdict::Untouched);
@@ -250,10 +293,9 @@ impl UnderWay {
         let UnderWay { mut wire, mut trace, .. } = self;
         let connection = trace.connection.clone();
         let connection = connection.expect("`checkout` has noted the connection that is in use");
-        let begun = trace.started + trace.timings.waited();
         // An answer before the request was sent to its end: what was sent by then counts.
         let sent_at = wire.progress().last.min(now);
-        trace.timings.sent = sent_at.saturating_duration_since(begun);
+        trace.timings.sent = sent_at.saturating_duration_since(trace.acquired);
         trace.timings.first_byte = now.duration_since(sent_at);
         let timings = trace.timings;
         let length = head.body.length();
