@@ -25,13 +25,19 @@ use crate::url::IntoUri;
 #[must_use = "a request does nothing until it is sent"]
 pub struct RequestBuilder {
     agent: Agent,
-    head: Result<Head, Error>,
+    head: Head,
     body: Body,
+    /// The first thing that was wrong.
+    invalid: Option<Error>,
 }
 
 impl RequestBuilder {
     pub(crate) fn new(agent: &Agent, method: Method, uri: Result<Uri, Error>) -> RequestBuilder {
-        let head = uri.map(|uri| Head {
+        let (uri, invalid) = match uri {
+            Ok(uri) => (uri, None),
+            Err(error) => (Uri::default(), Some(error)),
+        };
+        let head = Head {
             method,
             uri,
             base: None,
@@ -39,8 +45,8 @@ impl RequestBuilder {
             unix: None,
             timeouts: agent.config().timeouts.clone(),
             idempotent: None,
-        });
-        RequestBuilder { agent: agent.clone(), head, body: Body::empty() }
+        };
+        RequestBuilder { agent: agent.clone(), head, body: Body::empty(), invalid }
     }
 
     /// Adds a header; one of the same name stays. Headers of the request take the place of the
@@ -197,7 +203,7 @@ impl RequestBuilder {
     ///
     /// Outside a tokio runtime with I/O and time enabled.
     pub fn send(self) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
-        send::send(self.agent.core().clone(), self.head, self.body)
+        send::send(self.agent, self.head, self.body, self.invalid)
     }
 
     /// A request to a path of an origin that is known already.
@@ -208,17 +214,13 @@ impl RequestBuilder {
         path: Result<Uri, Error>,
     ) -> RequestBuilder {
         let mut builder = RequestBuilder::new(agent, method, path);
-        if let Ok(head) = &mut builder.head {
-            head.base = Some(base.clone());
-        }
+        builder.head.base = Some(base.clone());
         builder
     }
 
     pub(crate) fn from_parts(agent: &Agent, parts: http::request::Parts, body: Body) -> Self {
         let mut builder = RequestBuilder::new(agent, parts.method, sealed(parts.uri));
-        if let Ok(head) = &mut builder.head {
-            head.headers = parts.headers;
-        }
+        builder.head.headers = parts.headers;
         builder.body = body;
         builder
     }
@@ -240,17 +242,13 @@ impl RequestBuilder {
     }
 
     fn with(mut self, change: impl FnOnce(&mut Head)) -> RequestBuilder {
-        if let Ok(head) = &mut self.head {
-            change(head);
-        }
+        change(&mut self.head);
         self
     }
 
     fn try_with(mut self, change: impl FnOnce(&mut Head) -> Result<(), Error>) -> RequestBuilder {
-        if let Ok(head) = &mut self.head
-            && let Err(error) = change(head)
-        {
-            self.head = Err(error);
+        if let Err(error) = change(&mut self.head) {
+            self.invalid.get_or_insert(error);
         }
         self
     }

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use warmwire_h1::{Received, RequestError, RequestHead, ResponseHead, Sent, Target};
 use warmwire_pool::{CloseReason, Verdict};
 
+use crate::agent::Agent;
 use crate::body::Body;
 use crate::checkout::{checkout, checkout_fresh};
 use crate::conn::Conn;
@@ -92,40 +93,48 @@ impl Head {
     }
 }
 
-/// Sends a request and waits for its response's head.
+/// Sends a request and waits for its response's head. `invalid` says why it cannot be sent.
 ///
 /// # Cancel safety
 ///
 /// Dropping the future frees the slot at once: the place in the queue, or the connection, which
 /// is closed if the exchange had begun.
-pub(crate) async fn send(
-    core: Arc<Core>,
-    head: Result<Head, Error>,
+pub(crate) fn send(
+    agent: Agent,
+    head: Head,
     body: Body,
-) -> Result<Response, Error> {
-    let started = Instant::now();
-    let head = head?;
-    if head.method == Method::CONNECT {
-        let text = "CONNECT opens a tunnel and is not a request that an agent can send";
-        return Err(Error::request(ErrorKind::InvalidRequest, text));
-    }
-    let (acquired, key) = head.acquire(&core, started)?;
-    let mut trace = Trace {
-        key,
-        started,
-        acquired: started,
-        timeouts: head.timeouts.clone(),
-        timings: Default::default(),
-        connection: None,
-    };
-    let spare = body.try_clone();
-    let repeatable = spare.is_some() && head.is_idempotent();
-    let lease = checkout(&core, &mut trace, acquired, repeatable).await?;
-    match exchange(lease, &head, body, &mut trace).await {
-        Ok(response) => Ok(response),
-        // Boxed, as everything rare here is: the future of a request is moved about by those who
-        // spawn and combine it, and would carry the room for a connect along.
-        Err(failed) => Box::pin(repeat(&core, &head, spare, trace, *failed)).await,
+    invalid: Option<Error>,
+) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
+    // A block and not an `async fn`, which would keep its arguments twice: the future of a
+    // request is moved about by those who spawn and combine it.
+    async move {
+        let started = Instant::now();
+        if let Some(error) = invalid {
+            return Err(error);
+        }
+        if head.method == Method::CONNECT {
+            let text = "CONNECT opens a tunnel and is not a request that an agent can send";
+            return Err(Error::request(ErrorKind::InvalidRequest, text));
+        }
+        // The agent is held to the end: when its last handle goes, its pool is closed.
+        let core = agent.core();
+        let (acquired, key) = head.acquire(core, started)?;
+        let mut trace = Trace {
+            key,
+            started,
+            acquired: started,
+            timeouts: head.timeouts.clone(),
+            timings: Default::default(),
+            connection: None,
+        };
+        let spare = body.try_clone();
+        let repeatable = spare.is_some() && head.is_idempotent();
+        let lease = checkout(core, &mut trace, acquired, repeatable).await?;
+        match exchange(lease, &head, body, &mut trace).await {
+            Ok(response) => Ok(response),
+            // Boxed, as everything rare here is, for the same reason.
+            Err(failed) => Box::pin(repeat(core, &head, spare, trace, *failed)).await,
+        }
     }
 }
 
@@ -161,24 +170,28 @@ struct Failed {
     unused_body: Option<Body>,
 }
 
-async fn exchange(
+fn exchange(
     mut lease: ConnectionLease,
     head: &Head,
     body: Body,
     trace: &mut Trace,
-) -> Result<Response, Box<Failed>> {
-    if let Err(error) = start(&mut lease, head, body, trace) {
-        // Nothing of it was sent: the connection is as it was.
-        lease.release(Verdict::Untouched);
-        let error = trace.failed(Fault::Request(error), Sent::No, Phase::Prepare);
-        return Err(Box::new(Failed { error, stale: false, unused_body: None }));
-    }
-    let mut continue_at = None;
-    let end = std::future::poll_fn(|cx| poll_end(lease.conn_mut(), trace, &mut continue_at, cx));
-    match end.await {
-        End::Head(head) => Ok(respond(lease, trace, head)),
-        End::Fault(fault) => Err(fail(lease, trace, fault)),
-        End::Timer(timer) => Err(time_out(lease, trace, timer)),
+) -> impl Future<Output = Result<Response, Box<Failed>>> + Send {
+    let started = start(&mut lease, head, body, trace);
+    async move {
+        if let Err(error) = started {
+            // Nothing of it was sent: the connection is as it was.
+            lease.release(Verdict::Untouched);
+            let error = trace.failed(Fault::Request(error), Sent::No, Phase::Prepare);
+            return Err(Box::new(Failed { error, stale: false, unused_body: None }));
+        }
+        let mut continue_at = None;
+        let end =
+            std::future::poll_fn(|cx| poll_end(lease.conn_mut(), trace, &mut continue_at, cx));
+        match end.await {
+            End::Head(head) => Ok(respond(lease, trace, head)),
+            End::Fault(fault) => Err(fail(lease, trace, fault)),
+            End::Timer(timer) => Err(time_out(lease, trace, timer)),
+        }
     }
 }
 
@@ -219,7 +232,7 @@ fn host(uri: &Uri) -> &str {
 
 /// How the wait for a head ends.
 enum End {
-    Head(ResponseHead),
+    Head(Box<ResponseHead>),
     Fault(Fault),
     Timer(Timer),
 }
@@ -298,7 +311,7 @@ fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> 
 
 /// The head has come: what of the body is there already is taken along, and if that is all, the
 /// connection is given back before the caller sees the response.
-fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: ResponseHead) -> Response {
+fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: Box<ResponseHead>) -> Response {
     let now = Instant::now();
     let wire = &mut lease.conn_mut().wire;
     // An answer before the request was sent to its end: what was sent by then counts.
@@ -315,6 +328,5 @@ fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: ResponseHead) ->
         }
         false => Body::incoming(Incoming::new(lease, first, head.body.length(), trace.clone())),
     };
-    let ResponseHead { status, version, headers, .. } = head;
-    Response { status, version, headers, body, connection, timings: trace.timings }
+    Response { head, body, connection, timings: trace.timings }
 }
