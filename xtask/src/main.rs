@@ -35,17 +35,17 @@ fn run(command: &str) -> Result<()> {
     let repository = Repository::find()?;
     match command {
         "deps" => {
-            settle(imports::check(&repository)?)?;
-            settle(purity::check(&repository)?)
+            settle(&imports::check(&repository)?)?;
+            settle(&purity::check(&repository)?)
         }
-        "tidy" => settle(tidy::check(&repository)?),
+        "tidy" => settle(&tidy::check(&repository)?),
         "field-cases" => field_cases::write(&repository),
         _ => bail!(USAGE),
     }
 }
 
 /// An error that lists all `faults`, if there are any.
-fn settle(faults: Vec<String>) -> Result<()> {
+fn settle(faults: &[String]) -> Result<()> {
     if faults.is_empty() {
         return Ok(());
     }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn every_fault_is_listed() {
-        let error = settle(vec!["one".to_owned(), "two".to_owned()]).unwrap_err();
+        let error = settle(&["one".to_owned(), "two".to_owned()]).unwrap_err();
         assert_eq!(error.to_string(), "one\ntwo\n2 in all");
     }
 }

@@ -8,7 +8,7 @@ use bytes::Buf;
 use http::uri::PathAndQuery;
 use http::{Method, Uri};
 use http_body::Body as HttpBody;
-use warmwire_pool::{CloseReason, ConnectionId};
+use warmwire_pool::{CloseReason, ConnectionId, Pool};
 
 use crate::body::Body;
 use crate::builder::AgentBuilder;
@@ -191,7 +191,7 @@ impl Agent {
 
     /// Closes every idle connection, and says how many. The agent goes on.
     pub fn close_idle(&self) -> usize {
-        self.core().with(|pool, now, actions| pool.close_idle(now, actions))
+        self.core().with(Pool::close_idle)
     }
 
     /// Closes every connection that `chosen` picks, and says how many: idle ones at once, those

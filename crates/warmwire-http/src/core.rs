@@ -150,7 +150,7 @@ pub(crate) fn origin_of(pool: &mut Pool<Key, Slot, Box<DialError>>, key: &Key) -
 /// Closes the pool: what is idle at once, what is in use when its exchange ends. New requests are
 /// refused and dials in progress end.
 pub(crate) fn shut(core: &Core) {
-    core.with(|pool, now, actions| pool.close(now, actions));
+    core.with(Pool::close);
     core.hooks.shutdown.cancel();
 }
 

@@ -144,7 +144,7 @@ where
     /// caller is who waits for it. `None`: nobody has to wait any more.
     pub(crate) fn expire(&self) -> Option<Instant> {
         let now = self.hooks.now();
-        let ((), mut decided) = self.decide(now, |pool, now, actions| pool.expire(now, actions));
+        let ((), mut decided) = self.decide(now, Pool::expire);
         decided.left.alarm = Alarm::AsBefore;
         self.carry_out(decided);
         let mut state = self.lock();

@@ -99,14 +99,17 @@ impl Head {
 ///
 /// Dropping the future frees the slot at once: the place in the queue, or the connection, which
 /// is closed if the exchange had begun.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn would keep its arguments twice, and the future of a request is moved \
+              about by those who spawn and combine it"
+)]
 pub(crate) fn send(
     agent: Agent,
     head: Head,
     body: Body,
     invalid: Option<Error>,
 ) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
-    // A block and not an `async fn`, which would keep its arguments twice: the future of a
-    // request is moved about by those who spawn and combine it.
     async move {
         let started = Instant::now();
         if let Some(error) = invalid {
