@@ -2,5 +2,7 @@
 
 mod support;
 
+mod errors;
 mod limits;
+mod reuse;
 mod timers;
