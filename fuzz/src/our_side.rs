@@ -48,7 +48,7 @@ impl Parts {
         assert!(!self.ended, "nothing comes after the end");
         match received {
             Received::Informational(_) => assert!(self.head.is_none()),
-            Received::Head(head) => assert!(self.head.replace(head).is_none()),
+            Received::Head(head) => assert!(self.head.replace(*head).is_none()),
             Received::Data(data) => self.body.extend_from_slice(&data),
             Received::Trailers(trailers) => self.trailers = trailers,
             Received::End => self.ended = true,

@@ -41,7 +41,7 @@ pub(crate) struct HeadScan {
 
 /// A head, what it says about reuse, and what followed it in the input.
 pub(crate) struct Parsed {
-    pub(crate) head: ResponseHead,
+    pub(crate) head: Box<ResponseHead>,
     pub(crate) persistence: Persistence,
     pub(crate) rest: Bytes,
 }
@@ -164,7 +164,7 @@ fn parse(
     bytes: &Bytes,
     limits: &Limits,
     request: &HeadFacts,
-) -> Result<Option<(usize, ResponseHead, Persistence)>, ResponseError> {
+) -> Result<Option<(usize, Box<ResponseHead>, Persistence)>, ResponseError> {
     let mut stack = [const { MaybeUninit::uninit() }; STACK_HEADERS];
     let mut heap = Vec::new();
     let slots = if limits.max_headers <= STACK_HEADERS {
@@ -194,7 +194,7 @@ fn build(
     response: &httparse::Response<'_, '_>,
     bytes: &Bytes,
     request: &HeadFacts,
-) -> Result<(ResponseHead, Persistence), ResponseError> {
+) -> Result<(Box<ResponseHead>, Persistence), ResponseError> {
     let status = response.code.and_then(|code| StatusCode::from_u16(code).ok());
     let status = status.ok_or(ResponseErrorKind::InvalidStatusLine)?;
     let version = if response.version == Some(0) { Version::HTTP_10 } else { Version::HTTP_11 };
@@ -220,7 +220,7 @@ fn build(
     let body = body_kind(request, version, status, &notes);
     let body = body.map_err(|kind| framing_error(kind, &headers))?;
     let persistence = Persistence::new(version, body, &notes);
-    Ok((ResponseHead { status, version, headers, reason, body }, persistence))
+    Ok((Box::new(ResponseHead { status, version, headers, reason, body }), persistence))
 }
 
 /// Quotes the header that the kind speaks of.

@@ -4,13 +4,15 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Version};
 
 /// The next thing that a response had.
+///
+/// Heads are boxed: they pass through many hands, and moving one costs more than allocating it.
 #[derive(Clone, Debug)]
 pub enum Received {
     /// A 1xx head other than a 101 that was asked for; the final head is still
     /// to come.
-    Informational(ResponseHead),
+    Informational(Box<ResponseHead>),
     /// The final head.
-    Head(ResponseHead),
+    Head(Box<ResponseHead>),
     /// A piece of the body, never empty.
     Data(Bytes),
     /// The trailers, fields that must not stand in them left out; never empty.

@@ -5,18 +5,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Buf;
+use http::uri::PathAndQuery;
 use http::{Method, Uri};
 use http_body::Body as HttpBody;
-use warmwire_pool::{CloseReason, ConnectionId};
+use warmwire_pool::{CloseReason, ConnectionId, Pool};
 
 use crate::body::Body;
 use crate::builder::AgentBuilder;
-use crate::core::{Config, Core, drained, origin_of, shut};
+use crate::core::{Config, Core, DialPermit, drained, origin_of, shut};
 use crate::dial;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::key::{Address, Key, OriginName};
 use crate::request::RequestBuilder;
 use crate::response::Response;
+use crate::send::Base;
 use crate::stats::Stats;
 use crate::trace::Trace;
 use crate::url::IntoUri;
@@ -152,7 +154,7 @@ impl Agent {
         let address = Address::of(&uri, config.unix_socket.as_deref())?;
         let key = Key::new(&address);
         let mut dials = Vec::new();
-        while let Some(permit) = self.room_to_warm(&address, connections) {
+        while let Some(permit) = self.room_to_warm(&key, connections) {
             let (done, end) = tokio::sync::oneshot::channel();
             dial::spawn(self.core(), key.clone(), config.timeouts.connect, permit, Some(done));
             dials.push(end);
@@ -160,7 +162,8 @@ impl Agent {
         let trace = Trace {
             key,
             started,
-            timeouts: config.timeouts,
+            acquired: started,
+            timeouts: config.timeouts.clone(),
             timings: Default::default(),
             connection: None,
         };
@@ -188,7 +191,7 @@ impl Agent {
 
     /// Closes every idle connection, and says how many. The agent goes on.
     pub fn close_idle(&self) -> usize {
-        self.core().with(|pool, now, actions| pool.close_idle(now, actions))
+        self.core().with(Pool::close_idle)
     }
 
     /// Closes every connection that `chosen` picks, and says how many: idle ones at once, those
@@ -232,19 +235,15 @@ impl Agent {
         &self.0.core.hooks.config
     }
 
-    fn room_to_warm(
-        &self,
-        address: &Address<'_>,
-        target: usize,
-    ) -> Option<crate::core::DialPermit> {
+    fn room_to_warm(&self, key: &Key, target: usize) -> Option<DialPermit> {
         let open = self.core().read(|pool| {
-            let counters = pool.find(address).and_then(|origin| pool.counters(origin));
+            let counters = pool.find(key).and_then(|origin| pool.counters(origin));
             counters.map_or(0, |counters| counters.open + counters.connecting)
         });
         if open >= target {
             return None;
         }
-        self.core().open(|pool| origin_of(pool, address)).ok()
+        self.core().open(|pool| origin_of(pool, key)).ok()
     }
 }
 
@@ -288,42 +287,44 @@ pub struct Candidate {
 #[derive(Clone, Debug)]
 pub struct Origin {
     agent: Agent,
-    base: Uri,
-    unix: Option<Arc<Path>>,
+    base: Arc<Base>,
 }
 
 impl Origin {
     fn new(agent: Agent, url: &str) -> Result<Origin, Error> {
-        if let Some(path) = url.strip_prefix("unix:") {
+        let refuse = |why: &str| {
+            let text = format!("{url:?} is not an origin: {why}");
+            Err(Error::request(ErrorKind::InvalidRequest, text))
+        };
+        let base = if let Some(path) = url.strip_prefix("unix:") {
             let path = path.strip_prefix("//").unwrap_or(path);
             if path.is_empty() {
-                let text = format!("{url:?} names no Unix socket: write unix:/path");
-                return Err(Error::request(ErrorKind::InvalidRequest, text));
+                return refuse("it names no Unix socket: write unix:/path");
             }
-            let base = Uri::from_static("http://localhost/");
-            return Ok(Origin { agent, base, unix: Some(Path::new(path).into()) });
-        }
-        let base = url.into_uri()?;
-        Address::of(&base, None)?;
-        if base.path() != "/" || base.query().is_some() {
-            let text = format!("{url:?} is not an origin: it has a path or a query");
-            return Err(Error::request(ErrorKind::InvalidRequest, text));
-        }
-        Ok(Origin { agent, base, unix: None })
+            Base::new(Uri::from_static("http://localhost/"), Some(Path::new(path)))?
+        } else {
+            let uri = url.into_uri()?;
+            if uri.path() != "/" || uri.query().is_some() {
+                return refuse("it has a path or a query");
+            }
+            Base::new(uri, agent.config().unix_socket.as_deref())?
+        };
+        Ok(Origin { agent, base: Arc::new(base) })
     }
 
     /// A request with this method to a path, `/v1/charges?limit=3`.
     pub fn request(&self, method: Method, path: impl AsRef<str>) -> RequestBuilder {
-        let request = RequestBuilder::new(&self.agent, method, self.uri(path.as_ref()));
-        match &self.unix {
-            Some(path) => request.unix_socket(path.to_path_buf()),
-            None => request,
-        }
+        RequestBuilder::to_origin(&self.agent, method, &self.base, self.path(path.as_ref()))
     }
 
     /// A GET request to a path.
     pub fn get(&self, path: impl AsRef<str>) -> RequestBuilder {
         self.request(Method::GET, path)
+    }
+
+    /// A HEAD request to a path.
+    pub fn head(&self, path: impl AsRef<str>) -> RequestBuilder {
+        self.request(Method::HEAD, path)
     }
 
     /// A POST request to a path.
@@ -336,21 +337,28 @@ impl Origin {
         self.request(Method::PUT, path)
     }
 
+    /// A PATCH request to a path.
+    pub fn patch(&self, path: impl AsRef<str>) -> RequestBuilder {
+        self.request(Method::PATCH, path)
+    }
+
     /// A DELETE request to a path.
     pub fn delete(&self, path: impl AsRef<str>) -> RequestBuilder {
         self.request(Method::DELETE, path)
     }
 
-    fn uri(&self, path: &str) -> Result<Uri, Error> {
+    fn path(&self, path: &str) -> Result<Uri, Error> {
+        if path == "/" {
+            return Ok(Uri::from_static("/"));
+        }
         let refuse = |why: &dyn fmt::Display| {
-            let text = format!("{path:?} is not a path of {}: {why}", self.base);
+            let text = format!("{path:?} is not a path of {}: {why}", self.base.name());
             Error::request(ErrorKind::InvalidRequest, text)
         };
         if !path.starts_with('/') {
             return Err(refuse(&"it does not begin with a slash"));
         }
-        let mut parts = self.base.clone().into_parts();
-        parts.path_and_query = Some(path.parse().map_err(|error| refuse(&error))?);
-        Uri::from_parts(parts).map_err(|error| refuse(&error))
+        let path: PathAndQuery = path.parse().map_err(|error| refuse(&error))?;
+        Ok(path.into())
     }
 }

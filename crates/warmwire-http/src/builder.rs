@@ -43,7 +43,6 @@ pub struct AgentBuilder {
     tcp: TcpConnect,
     keep_alive: bool,
     drain: Drain,
-    expect_continue_timeout: Duration,
     headers: HeaderMap,
     unix_socket: Option<PathBuf>,
     tls: Tls,
@@ -74,11 +73,11 @@ impl AgentBuilder {
                 response: Some(minutes(5)),
                 read: Some(minutes(5)),
                 total: None,
+                expect_continue: Duration::from_secs(1),
             },
             tcp: TcpConnect::default(),
             keep_alive: true,
             drain: Drain { bytes: 64 * 1024, time: Duration::from_millis(50) },
-            expect_continue_timeout: Duration::from_secs(1),
             headers: HeaderMap::new(),
             unix_socket: None,
             tls: Tls::new(),
@@ -335,7 +334,7 @@ impl AgentBuilder {
     /// How long a body waits for `100 Continue` when the request has `Expect: 100-continue`,
     /// before it is sent all the same (RFC 9110, section 10.1.1). Default 1 s, as curl's.
     pub fn expect_continue_timeout(mut self, timeout: Duration) -> Self {
-        self.expect_continue_timeout = timeout;
+        self.timeouts.expect_continue = timeout;
         self
     }
 
@@ -372,11 +371,10 @@ impl AgentBuilder {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         let config = Config {
-            timeouts: self.timeouts,
+            timeouts: Arc::new(self.timeouts),
             max_idle_timeout: self.max_idle_timeout,
             keep_alive: self.keep_alive,
             drain: self.drain,
-            expect_continue_timeout: self.expect_continue_timeout,
             default_headers: headers,
             unix_socket: self.unix_socket.map(Into::into),
             h1: self.h1,

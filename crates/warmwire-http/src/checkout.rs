@@ -63,8 +63,7 @@ pub(crate) async fn checkout(
 }
 
 fn ask(core: &Arc<Core>, trace: &Trace) -> Acquired {
-    let key = trace.key.clone();
-    core.acquire(Instant::now().into_std(), |pool| pool.insert(key))
+    core.acquire(Instant::now().into_std(), |pool| origin_of(pool, &trace.key))
 }
 
 /// Opens a fresh connection past the queue, for a request whose first one was stale. Where every
@@ -73,7 +72,7 @@ pub(crate) async fn checkout_fresh(
     core: &Arc<Core>,
     trace: &mut Trace,
 ) -> Result<ConnectionLease, Error> {
-    let permit = core.open_exclusive(|pool| origin_of(pool, &trace.key.address()));
+    let permit = core.open_exclusive(|pool| origin_of(pool, &trace.key));
     match permit {
         Ok(permit) => {
             let dialling = dial::exclusive(core, &trace.key, trace.timeouts.connect, permit);
@@ -113,7 +112,7 @@ fn usable(mut lease: ConnectionLease, repeatable: bool) -> Option<ConnectionLeas
     let known = lease.lease();
     let look = known.reused();
     let ask_kernel = !repeatable || known.idle_for() >= FRESH;
-    let conn = lease.connection.conn.as_mut()?;
+    let conn = lease.conn_mut();
     let settled = conn.settle_here().map_err(|_| warmwire_pool::CloseReason::Failed);
     let found = match settled {
         Ok(()) if look => conn.look(ask_kernel),
@@ -131,8 +130,9 @@ fn usable(mut lease: ConnectionLease, repeatable: bool) -> Option<ConnectionLeas
 /// Writes down which connection the request got and what it waited for it.
 fn note(trace: &mut Trace, lease: &ConnectionLease, now: Instant) {
     let waited = now.duration_since(trace.started);
+    trace.acquired = now;
     let known = lease.lease();
-    let established = lease.established();
+    let established = lease.conn().established.clone();
     let mut timings = Timings::default();
     if !known.reused() {
         let phases = established.phases;

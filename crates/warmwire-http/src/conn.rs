@@ -7,15 +7,18 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::runtime::Handle;
 use tokio::time::{Instant, Sleep};
+use warmwire_h1::Received;
 use warmwire_net::{Quiet, Stream};
 use warmwire_pool::{CloseReason, ConnectionId};
 
 use crate::reaper::Notices;
 use crate::response::Established;
+use crate::wire::{Fault, Wire};
 
 /// A connection, as the pool keeps it and an exchange uses it.
 pub(crate) struct Conn {
     pub(crate) stream: Stream,
+    pub(crate) wire: Wire,
     pub(crate) established: Arc<Established>,
     watch: Arc<IdleWatch>,
     /// `watch` as a waker, made once: making one is an atomic increment at every release else.
@@ -38,12 +41,23 @@ impl Conn {
         let watch = Arc::new(IdleWatch { notices, id: OnceLock::new(), missed: false.into() });
         Conn {
             stream,
+            wire: Wire::new(),
             established,
             watcher: Waker::from(watch.clone()),
             watch,
             runtime: Handle::current().id(),
             timer: None,
         }
+    }
+
+    /// See [`Wire::poll_send`].
+    pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        self.wire.poll_send(&mut self.stream, cx)
+    }
+
+    /// See [`Wire::poll_receive`].
+    pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, Fault>> {
+        self.wire.poll_receive(&mut self.stream, cx)
     }
 
     pub(crate) fn watch(&self) -> Arc<IdleWatch> {

@@ -13,7 +13,7 @@ use warmwire_pool::{Closed, OriginId, Pool};
 use crate::conn::Conn;
 use crate::dial::DialError;
 use crate::event::{Event, Observer};
-use crate::key::{Address, HttpCounters, Key, OriginName};
+use crate::key::{HttpCounters, Key, OriginName};
 use crate::pooled::{self, Hooks, LeaseGuard, Left, Lend, PermitGuard, Pooled, Waiter};
 use crate::reaper::{self, Notices};
 use crate::response::Established;
@@ -51,11 +51,10 @@ pub(crate) type QueuePlace = Waiter<Key, Slot, Box<DialError>, AgentHooks>;
 
 /// What requests need to know besides the pool.
 pub(crate) struct Config {
-    pub(crate) timeouts: Timeouts,
+    pub(crate) timeouts: Arc<Timeouts>,
     pub(crate) max_idle_timeout: Duration,
     pub(crate) keep_alive: bool,
     pub(crate) drain: Drain,
-    pub(crate) expect_continue_timeout: Duration,
     pub(crate) default_headers: HeaderMap,
     pub(crate) unix_socket: Option<Arc<std::path::Path>>,
     pub(crate) h1: warmwire_h1::Limits,
@@ -69,6 +68,8 @@ pub(crate) struct Timeouts {
     pub(crate) response: Option<Duration>,
     pub(crate) read: Option<Duration>,
     pub(crate) total: Option<Duration>,
+    /// How long a body waits for `100 Continue`.
+    pub(crate) expect_continue: Duration,
 }
 
 /// How much of a dropped response is read so that its connection can be kept.
@@ -105,7 +106,7 @@ impl AgentHooks {
             config,
             connector,
             observer,
-            notices: Arc::new(Notices::new()),
+            notices: Arc::default(),
             counters: HttpCounters::default(),
             shutdown: CancellationToken::new(),
             closing: Mutex::default(),
@@ -132,7 +133,7 @@ impl Hooks<Key, Slot> for AgentHooks {
     }
 
     fn changed(&self, left: Left) {
-        reaper::ensure(self, left);
+        reaper::ensure(self, left.alarm);
         if left.drained {
             let waiting =
                 std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
@@ -141,18 +142,15 @@ impl Hooks<Key, Slot> for AgentHooks {
     }
 }
 
-/// The origin of `address`, made if the pool does not know it.
-pub(crate) fn origin_of(
-    pool: &mut Pool<Key, Slot, Box<DialError>>,
-    address: &Address<'_>,
-) -> OriginId {
-    pool.find(address).unwrap_or_else(|| pool.insert(Key::new(address)))
+/// The origin of `key`, made if the pool does not know it.
+pub(crate) fn origin_of(pool: &mut Pool<Key, Slot, Box<DialError>>, key: &Key) -> OriginId {
+    pool.find(key).unwrap_or_else(|| pool.insert(key.renew()))
 }
 
 /// Closes the pool: what is idle at once, what is in use when its exchange ends. New requests are
 /// refused and dials in progress end.
 pub(crate) fn shut(core: &Core) {
-    core.with(|pool, now, actions| pool.close(now, actions));
+    core.with(Pool::close);
     core.hooks.shutdown.cancel();
 }
 
@@ -172,11 +170,14 @@ pub(crate) async fn drained(core: &Core) {
 }
 
 impl ConnectionLease {
-    /// What does not change while the connection lives.
-    pub(crate) fn established(&self) -> Arc<Established> {
-        let conn = self.connection.conn.as_ref();
-        conn.expect("a lease has its connection: the slot of an unlent one is full")
-            .established
-            .clone()
+    pub(crate) fn conn(&self) -> &Conn {
+        self.connection.conn.as_ref().expect(LENT)
+    }
+
+    pub(crate) fn conn_mut(&mut self) -> &mut Conn {
+        self.connection.conn.as_mut().expect(LENT)
     }
 }
+
+/// The pool lends a connection with one slot once at a time, and a lease gives it back whole.
+const LENT: &str = "a lease holds its connection until it is released";

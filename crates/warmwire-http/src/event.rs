@@ -97,7 +97,9 @@ pub enum Event {
 /// It runs on the task that caused the event, outside every lock: a slow one delays that task
 /// alone, and a panic ends in here.
 #[derive(Clone, Default)]
-pub(crate) struct Observer(Option<Arc<dyn Fn(&Event) + Send + Sync>>);
+pub(crate) struct Observer(Option<Arc<Callback>>);
+
+type Callback = dyn Fn(&Event) + Send + Sync;
 
 impl Observer {
     pub(crate) fn new(callback: impl Fn(&Event) + Send + Sync + 'static) -> Self {

@@ -9,17 +9,17 @@ use tokio::time::Instant;
 use warmwire_h1::Received;
 use warmwire_pool::{CloseReason, Verdict};
 
-use crate::core::Drain;
+use crate::core::{ConnectionLease, Drain};
 use crate::error::{Error, Phase};
 use crate::release::release;
 use crate::trace::{Timer, Trace, close_reason, deadline, earlier};
-use crate::wire::{Fault, Wire};
+use crate::wire::Fault;
 
 /// Holds the connection until the last byte has come; gives it back at that moment, also if the
 /// caller goes on holding the body.
 pub(crate) struct Incoming {
     /// `None` once the connection is given back or lost.
-    wire: Option<Wire>,
+    lease: Option<ConnectionLease>,
     first: Option<Frame<Bytes>>,
     /// The bytes of the body that the caller has not got yet, if the length was told.
     left: Option<u64>,
@@ -30,12 +30,12 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     pub(crate) fn new(
-        wire: Wire,
+        lease: ConnectionLease,
         first: Option<Frame<Bytes>>,
         length: Option<u64>,
         trace: Trace,
     ) -> Incoming {
-        Incoming { wire: Some(wire), first, left: length, trace, silent_since: None }
+        Incoming { lease: Some(lease), first, left: length, trace, silent_since: None }
     }
 
     pub(crate) fn poll_frame(
@@ -64,7 +64,7 @@ impl Incoming {
             }
             Ok(_) => {
                 self.finish_if_complete();
-                self.wire = None;
+                self.lease = None;
                 Poll::Ready(None)
             }
             Err(error) => Poll::Ready(Some(Err(error))),
@@ -72,7 +72,7 @@ impl Incoming {
     }
 
     pub(crate) fn is_end(&self) -> bool {
-        self.wire.is_none() && self.first.is_none()
+        self.lease.is_none() && self.first.is_none()
     }
 
     pub(crate) fn size_hint(&self) -> SizeHint {
@@ -84,13 +84,14 @@ impl Incoming {
 
     /// Goes on sending the request, if that is not done yet, and reads.
     fn poll_received(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, Fault>> {
-        let Some(wire) = &mut self.wire else { return Poll::Ready(Ok(Received::End)) };
-        if wire.is_sending()
-            && let Poll::Ready(Err(fault)) = wire.poll_send(cx)
+        let Some(lease) = &mut self.lease else { return Poll::Ready(Ok(Received::End)) };
+        let conn = lease.conn_mut();
+        if conn.wire.is_sending()
+            && let Poll::Ready(Err(fault)) = conn.poll_send(cx)
         {
             return Poll::Ready(Err(fault));
         }
-        wire.poll_receive(cx)
+        conn.poll_receive(cx)
     }
 
     /// Never `Ready(Ok)`: the wait ends with an error or goes on.
@@ -98,12 +99,11 @@ impl Incoming {
         let silent_since = *self.silent_since.get_or_insert_with(Instant::now);
         let read = deadline(silent_since, self.trace.timeouts.read, Timer::Read);
         let total = self.trace.total_deadline().map(|at| (at, Timer::Total));
-        let Some(((at, timer), wire)) = earlier(read, total).zip(self.wire.as_mut()) else {
+        let Some(((at, timer), lease)) = earlier(read, total).zip(self.lease.as_mut()) else {
             return Poll::Pending;
         };
-        let Some(conn) = wire.lease.connection.conn.as_mut() else { return Poll::Pending };
-        ready!(conn.poll_until(cx, at));
-        let core = wire.lease.pooled().clone();
+        ready!(lease.conn_mut().poll_until(cx, at));
+        let core = lease.pooled().clone();
         self.close(CloseReason::TimedOut);
         let sent = warmwire_h1::Sent::Yes;
         Poll::Ready(Err(self.trace.timed_out(&core, timer, Phase::Body, sent)))
@@ -115,14 +115,9 @@ impl Incoming {
     }
 
     fn finish_if_complete(&mut self) {
-        if self.wire.as_ref().is_some_and(|wire| wire.exchange.response_complete()) {
-            self.give_back();
-        }
-    }
-
-    fn give_back(&mut self) {
-        if let Some(wire) = self.wire.take() {
-            release(wire.lease, &self.trace.key, wire.exchange.verdict(), Instant::now());
+        let complete = |lease: &mut ConnectionLease| lease.conn().wire.exchange.response_complete();
+        if let Some(lease) = self.lease.take_if(complete) {
+            release(lease, &self.trace.key, Instant::now());
         }
     }
 
@@ -132,8 +127,8 @@ impl Incoming {
     }
 
     fn close(&mut self, reason: CloseReason) {
-        if let Some(wire) = self.wire.take() {
-            wire.lease.release(Verdict::Close(reason));
+        if let Some(lease) = self.lease.take() {
+            lease.release(Verdict::Close(reason));
         }
     }
 }
@@ -141,13 +136,14 @@ impl Incoming {
 impl Drop for Incoming {
     /// What is left is read to its end if it is small enough to cost less than a new connection.
     fn drop(&mut self) {
-        let Some(wire) = self.wire.take() else { return };
-        let drain = wire.lease.pooled().hooks.config.drain;
+        let Some(lease) = self.lease.take() else { return };
+        let drain = lease.pooled().hooks.config.drain;
+        let wire = &lease.conn().wire;
         let small = wire.exchange.remaining().is_none_or(|left| left <= drain.bytes);
         if !small || drain.bytes == 0 || wire.is_sending() {
-            return wire.lease.release(Verdict::Close(CloseReason::BodyDropped));
+            return lease.release(Verdict::Close(CloseReason::BodyDropped));
         }
-        let mut draining = Draining { wire, left: drain.bytes };
+        let mut draining = Draining { lease, left: drain.bytes };
         let mut cx = Context::from_waker(Waker::noop());
         match draining.poll(&mut cx) {
             Poll::Ready(whole) => draining.end(whole, &self.trace),
@@ -169,7 +165,7 @@ fn drain_later(mut draining: Draining, drain: Drain, trace: Trace) {
 
 /// A dropped body being read to its end.
 struct Draining {
-    wire: Wire,
+    lease: ConnectionLease,
     left: u64,
 }
 
@@ -177,7 +173,8 @@ impl Draining {
     /// Whether the end was reached.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         loop {
-            match ready!(self.wire.poll_receive(cx)) {
+            let conn = self.lease.conn_mut();
+            match ready!(conn.poll_receive(cx)) {
                 Ok(Received::Data(data)) => match self.left.checked_sub(data.len() as u64) {
                     Some(left) => self.left = left,
                     None => return Poll::Ready(false),
@@ -186,7 +183,7 @@ impl Draining {
                 Ok(_) => {}
                 Err(_) => return Poll::Ready(false),
             }
-            if self.wire.exchange.response_complete() {
+            if conn.wire.exchange.response_complete() {
                 return Poll::Ready(true);
             }
         }
@@ -194,10 +191,8 @@ impl Draining {
 
     fn end(self, whole: bool, trace: &Trace) {
         match whole {
-            true => {
-                release(self.wire.lease, &trace.key, self.wire.exchange.verdict(), Instant::now());
-            }
-            false => self.wire.lease.release(Verdict::Close(CloseReason::BodyDropped)),
+            true => release(self.lease, &trace.key, Instant::now()),
+            false => self.lease.release(Verdict::Close(CloseReason::BodyDropped)),
         }
     }
 }

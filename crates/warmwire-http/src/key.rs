@@ -1,12 +1,13 @@
 //! What connections may be shared by: the pool's key.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, LazyLock};
 
-use hashbrown::Equivalent;
+use hashbrown::{DefaultHashBuilder, Equivalent};
 use http::Uri;
 use warmwire_net::Target;
 
@@ -47,7 +48,11 @@ pub(crate) struct Address<'a> {
     pub(crate) host: &'a str,
     pub(crate) port: u16,
     pub(crate) unix: Option<&'a Path>,
+    hash: u64,
 }
+
+/// Seeded at random once per process, since in a proxy clients choose the hosts.
+static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
 
 impl<'a> Address<'a> {
     /// The address that `uri` names; over the Unix socket `unix` if there is one.
@@ -77,20 +82,23 @@ impl<'a> Address<'a> {
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         Ok(match unix {
             // The host goes into the Host field only: one socket is one server.
-            Some(_) if scheme == Scheme::Http => Address { scheme, host: "", port: 0, unix },
+            Some(_) if scheme == Scheme::Http => Address::new(scheme, "", 0, unix),
             // With TLS the certificate must be for the host.
-            Some(_) => Address { scheme, host, port: 0, unix },
-            None => Address { scheme, host, port, unix },
+            Some(_) => Address::new(scheme, host, 0, unix),
+            None => Address::new(scheme, host, port, unix),
         })
     }
 
-    fn hash_into<H: Hasher>(&self, state: &mut H) {
-        self.scheme.hash(state);
-        self.port.hash(state);
-        for byte in self.host.bytes() {
-            state.write_u8(byte.to_ascii_lowercase());
-        }
-        self.unix.hash(state);
+    fn new(scheme: Scheme, host: &'a str, port: u16, unix: Option<&'a Path>) -> Self {
+        let hash = HASHER.hash_one((scheme, port, lower_case(host), unix));
+        Address { scheme, host, port, unix, hash }
+    }
+}
+
+fn lower_case(host: &str) -> Cow<'_, str> {
+    match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => host.to_ascii_lowercase().into(),
+        false => host.into(),
     }
 }
 
@@ -100,7 +108,7 @@ fn invalid(uri: &Uri, why: impl fmt::Display) -> Error {
 
 impl Hash for Address<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.hash_into(state);
+        state.write_u64(self.hash);
     }
 }
 
@@ -124,6 +132,8 @@ struct Inner {
     port: u16,
     unix: Option<Box<Path>>,
     name: Box<str>,
+    /// Of the address; see [`Address`].
+    hash: u64,
     counters: HttpCounters,
 }
 
@@ -140,7 +150,7 @@ pub(crate) struct HttpCounters {
 
 impl Key {
     pub(crate) fn new(address: &Address<'_>) -> Key {
-        let host = address.host.to_ascii_lowercase();
+        let host = lower_case(address.host);
         let name = name(address, &host);
         Key(Arc::new(Inner {
             scheme: address.scheme,
@@ -148,13 +158,19 @@ impl Key {
             port: address.port,
             unix: address.unix.map(Box::from),
             name: name.into(),
+            hash: address.hash,
             counters: HttpCounters::default(),
         }))
     }
 
     pub(crate) fn address(&self) -> Address<'_> {
-        let Inner { scheme, host, port, unix, .. } = &*self.0;
-        Address { scheme: *scheme, host, port: *port, unix: unix.as_deref() }
+        let Inner { scheme, host, port, unix, hash, .. } = &*self.0;
+        Address { scheme: *scheme, host, port: *port, unix: unix.as_deref(), hash: *hash }
+    }
+
+    /// The same key with counters of its own, for an origin that is known anew.
+    pub(crate) fn renew(&self) -> Key {
+        Key::new(&self.address())
     }
 
     pub(crate) fn target(&self) -> Target {
@@ -202,7 +218,7 @@ impl Eq for Key {}
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.address().hash_into(state);
+        state.write_u64(self.0.hash);
     }
 }
 

@@ -16,7 +16,7 @@ use warmwire_pool::{
     Pool, RefuseReason, Verdict, WaiterId,
 };
 
-use crate::sync::{Arc, Mutex, PoisonError};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the pool's surroundings do for it.
 pub(crate) trait Hooks<K, C> {
@@ -48,16 +48,32 @@ struct Decided<K, C> {
 /// How a change left the pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Left {
-    /// When [`Pool::expire`] wants to run.
-    pub(crate) next_deadline: Option<Instant>,
+    pub(crate) alarm: Alarm,
     /// Whether the pool is shut down and empty.
     pub(crate) drained: bool,
 }
 
+/// What a change means for whoever runs [`Pool::expire`] when its time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alarm {
+    /// Nothing.
+    AsBefore,
+    /// Nobody was waiting for a deadline; somebody must begin to.
+    Start,
+    /// The deadline has moved forward.
+    Earlier,
+}
+
 /// A pool that many tasks share.
 pub(crate) struct Pooled<K, C, E, H> {
-    pool: Mutex<Pool<K, C, E>>,
+    state: Mutex<State<K, C, E>>,
     pub(crate) hooks: H,
+}
+
+struct State<K, C, E> {
+    pool: Pool<K, C, E>,
+    /// The deadline that somebody is waiting for.
+    armed: Option<Instant>,
 }
 
 impl<K, C, E, H> Pooled<K, C, E, H>
@@ -67,7 +83,7 @@ where
     H: Hooks<K, C>,
 {
     pub(crate) fn new(pool: Pool<K, C, E>, hooks: H) -> Self {
-        Pooled { pool: Mutex::new(pool), hooks }
+        Pooled { state: Mutex::new(State { pool, armed: None }), hooks }
     }
 
     /// Runs `change` under the lock, then does what it asked for.
@@ -95,26 +111,59 @@ where
         change: impl FnOnce(&mut Pool<K, C, E>, Instant, &mut Actions<K, C>) -> R,
     ) -> (R, Decided<K, C>) {
         let mut actions = Actions::new();
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = change(&mut pool, now, &mut actions);
-        let left = Left { next_deadline: pool.next_deadline(), drained: pool.is_drained() };
+        let mut state = self.lock();
+        let result = change(&mut state.pool, now, &mut actions);
+        let alarm = match (state.pool.next_deadline(), state.armed) {
+            (Some(_), None) => Alarm::Start,
+            (Some(next), Some(armed)) if next < armed => Alarm::Earlier,
+            _ => Alarm::AsBefore,
+        };
+        if alarm != Alarm::AsBefore {
+            state.armed = state.pool.next_deadline();
+        }
+        let left = Left { alarm, drained: state.pool.is_drained() };
         (result, Decided { actions, left })
     }
 
     fn carry_out(&self, decided: Decided<K, C>) {
         let Decided { actions, left } = decided;
-        for waker in actions.wake {
-            waker.wake();
+        if !actions.is_empty() {
+            for waker in actions.wake {
+                waker.wake();
+            }
+            for closed in actions.closed {
+                self.hooks.closed(closed);
+            }
         }
-        for closed in actions.closed {
-            self.hooks.closed(closed);
+        if left.alarm != Alarm::AsBefore || left.drained {
+            self.hooks.changed(left);
         }
-        self.hooks.changed(left);
+    }
+
+    /// Closes what has expired, and gives the time at which to call this again; from then on the
+    /// caller is who waits for it. `None`: nobody has to wait any more.
+    pub(crate) fn expire(&self) -> Option<Instant> {
+        let now = self.hooks.now();
+        let ((), mut decided) = self.decide(now, Pool::expire);
+        decided.left.alarm = Alarm::AsBefore;
+        self.carry_out(decided);
+        let mut state = self.lock();
+        state.armed = state.pool.next_deadline();
+        state.armed
+    }
+
+    /// Whoever waited for the deadline is gone.
+    pub(crate) fn disarm(&self) {
+        self.lock().armed = None;
     }
 
     /// Reads without changing.
     pub(crate) fn read<R>(&self, read: impl FnOnce(&Pool<K, C, E>) -> R) -> R {
-        read(&self.pool.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&self.lock().pool)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<K, C, E>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks for a connection of the origin that `origin` finds or makes.

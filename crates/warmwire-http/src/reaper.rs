@@ -5,143 +5,110 @@
 
 use std::collections::HashSet;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Poll, Waker};
 
 use tokio::runtime::Handle;
 use tokio::time::Instant;
-use warmwire_pool::{ConnectionId, Pool, Verdict};
+use warmwire_pool::{ConnectionId, Verdict};
 
 use crate::core::{AgentHooks, Core};
-use crate::pooled::Left;
+use crate::pooled::Alarm;
 
 /// What the reaper has to look at. Shared with every connection's watch.
-#[derive(Debug)]
-pub(crate) struct Notices {
-    running: AtomicBool,
-    /// When the reaper will wake by itself, in nanoseconds since `epoch`. Read without a lock at
-    /// every release.
-    armed: AtomicU64,
-    epoch: std::time::Instant,
-    state: Mutex<State>,
-}
+#[derive(Debug, Default)]
+pub(crate) struct Notices(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     /// Idle connections on which something happened: a set, so that it is bounded by their count.
     noticed: HashSet<ConnectionId>,
+    /// The deadline has changed since the reaper last asked for it.
+    poked: bool,
     waker: Option<Waker>,
 }
 
 impl Notices {
-    pub(crate) fn new() -> Self {
-        Notices {
-            running: AtomicBool::new(false),
-            armed: AtomicU64::new(u64::MAX),
-            epoch: Instant::now().into_std(),
-            state: Mutex::default(),
+    /// Something happened on an idle connection.
+    pub(crate) fn push(&self, id: ConnectionId) {
+        self.wake(|state| {
+            state.noticed.insert(id);
+        });
+    }
+
+    fn wake(&self, change: impl FnOnce(&mut State)) {
+        let waker = {
+            let mut state = self.lock();
+            change(&mut state);
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
         }
     }
 
-    /// Something happened on an idle connection.
-    pub(crate) fn push(&self, id: ConnectionId) {
-        let waker = {
-            let mut state = self.lock();
-            state.noticed.insert(id);
-            state.waker.take()
-        };
-        wake(waker);
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn since_epoch(&self, at: std::time::Instant) -> u64 {
-        let since = at.saturating_duration_since(self.epoch).as_nanos();
-        u64::try_from(since).unwrap_or(u64::MAX)
-    }
-}
-
-fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        waker.wake();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Makes sure that somebody acts at the pool's next deadline.
-pub(crate) fn ensure(hooks: &AgentHooks, left: Left) {
-    let Some(due) = left.next_deadline else { return };
-    let notices = &hooks.notices;
-    if notices.running.load(Ordering::Acquire) {
-        let due = notices.since_epoch(due);
-        if due < notices.armed.load(Ordering::Acquire)
-            && due < notices.armed.fetch_min(due, Ordering::AcqRel)
-        {
-            let waker = notices.lock().waker.take();
-            wake(waker);
-        }
-    } else if let Ok(runtime) = Handle::try_current()
-        && let Some(core) = hooks.core.upgrade()
-        && !notices.running.swap(true, Ordering::AcqRel)
-    {
-        // Made before the spawn, so that a runtime that is shutting down and drops the task
-        // unpolled leaves the mark right.
-        let stopped = Stopped(notices.clone());
+pub(crate) fn ensure(hooks: &AgentHooks, alarm: Alarm) {
+    match alarm {
+        Alarm::AsBefore => {}
+        Alarm::Earlier => hooks.notices.wake(|state| state.poked = true),
+        Alarm::Start => start(hooks),
+    }
+}
+
+fn start(hooks: &AgentHooks) {
+    // Made before the spawn, so that a runtime that is shutting down and drops the task unpolled
+    // leaves the mark right; and so does the lack of a runtime.
+    let gone = Gone(hooks.core.clone());
+    if let Ok(runtime) = Handle::try_current() {
         runtime.spawn(async move {
-            let _stopped = stopped;
-            run(&core).await;
+            if let Some(core) = gone.0.upgrade() {
+                run(&core).await;
+            }
+            drop(gone);
         });
     }
 }
 
-struct Stopped(Arc<Notices>);
+/// Says that nobody waits for the deadline any more, also when the runtime drops the task.
+struct Gone(Weak<Core>);
 
-impl Drop for Stopped {
+impl Drop for Gone {
     fn drop(&mut self) {
-        self.0.running.store(false, Ordering::Release);
+        if let Some(core) = self.0.upgrade() {
+            core.disarm();
+        }
     }
 }
 
 async fn run(core: &Arc<Core>) {
     let notices = &core.hooks.notices;
     loop {
-        let noticed = std::mem::take(&mut notices.lock().noticed);
+        let noticed = {
+            let mut state = notices.lock();
+            state.poked = false;
+            std::mem::take(&mut state.noticed)
+        };
         for id in noticed {
             inspect(core, id);
         }
-        // Before the deadline is read: whoever makes an earlier one after that lowers this again.
-        notices.armed.store(u64::MAX, Ordering::Release);
-        let next = core.with(|pool, now, actions| {
-            pool.expire(now, actions);
-            pool.next_deadline()
-        });
-        match next {
-            Some(due) => wait(notices, due).await,
-            None => {
-                // Whoever let a connection go idle in between saw this task running and relied
-                // on it, so look once more.
-                notices.running.store(false, Ordering::SeqCst);
-                let idle_again = core.read(Pool::next_deadline).is_some();
-                if !idle_again || notices.running.swap(true, Ordering::SeqCst) {
-                    return;
-                }
-            }
-        }
+        let Some(due) = core.expire() else { return };
+        wait(notices, due).await;
     }
 }
 
 /// Until `due`, or until something is noticed, or until an earlier deadline is set.
 async fn wait(notices: &Notices, due: std::time::Instant) {
-    let nanos = notices.since_epoch(due);
-    notices.armed.fetch_min(nanos, Ordering::AcqRel);
     let mut timer = pin!(tokio::time::sleep_until(Instant::from_std(due)));
     std::future::poll_fn(|cx| {
         {
             let mut state = notices.lock();
-            let earlier = notices.armed.load(Ordering::Acquire) < nanos;
-            if earlier || !state.noticed.is_empty() {
+            if state.poked || !state.noticed.is_empty() {
                 return Poll::Ready(());
             }
             state.waker = Some(cx.waker().clone());
@@ -154,7 +121,7 @@ async fn wait(notices: &Notices, due: std::time::Instant) {
 /// Closes an idle connection if what happened on it means that it is of no more use.
 fn inspect(core: &Arc<Core>, id: ConnectionId) {
     let Some(mut lease) = core.lease_idle(id) else { return };
-    let found = lease.connection.conn.as_mut().map_or(Ok(()), |conn| conn.rest());
+    let found = lease.conn_mut().rest();
     lease.release(match found {
         Ok(()) => Verdict::Untouched,
         Err(reason) => Verdict::Unused(reason),

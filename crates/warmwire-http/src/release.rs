@@ -10,9 +10,9 @@ use crate::core::ConnectionLease;
 use crate::event::Event;
 use crate::key::{Key, OriginName};
 
-/// Gives the connection back as the exchange's verdict says.
-pub(crate) fn release(mut lease: ConnectionLease, key: &Key, verdict: H1Verdict, now: Instant) {
-    let verdict = decide(verdict, &mut lease);
+/// Gives the connection back as its exchange's verdict says.
+pub(crate) fn release(mut lease: ConnectionLease, key: &Key, now: Instant) {
+    let verdict = decide(&mut lease);
     if matches!(verdict, Verdict::Keep(_)) {
         lease
             .pooled()
@@ -23,7 +23,8 @@ pub(crate) fn release(mut lease: ConnectionLease, key: &Key, verdict: H1Verdict,
     lease.release_at(now.into_std(), verdict);
 }
 
-fn decide(verdict: H1Verdict, lease: &mut ConnectionLease) -> Verdict {
+fn decide(lease: &mut ConnectionLease) -> Verdict {
+    let verdict = lease.conn().wire.exchange.verdict();
     let config = &lease.pooled().hooks.config;
     let keep = match verdict {
         H1Verdict::Reuse(_) if !config.keep_alive => {
@@ -33,10 +34,9 @@ fn decide(verdict: H1Verdict, lease: &mut ConnectionLease) -> Verdict {
         H1Verdict::Upgraded => return Verdict::Close(CloseReason::Upgraded),
         H1Verdict::Close(reason) => return Verdict::Close(translate(reason)),
     };
-    match lease.connection.conn.as_mut().map(|conn| conn.rest()) {
-        Some(Ok(())) => Verdict::Keep(keep),
-        Some(Err(reason)) => Verdict::Close(reason),
-        None => Verdict::Close(CloseReason::Abandoned),
+    match lease.conn_mut().rest() {
+        Ok(()) => Verdict::Keep(keep),
+        Err(reason) => Verdict::Close(reason),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::agent::Agent;
 use crate::body::Body;
 use crate::error::{Error, ErrorKind};
 use crate::response::Response;
-use crate::send::{self, Head};
+use crate::send::{self, Base, Head};
 use crate::url::IntoUri;
 
 /// A request being built; [`send`](Self::send) sends it.
@@ -25,21 +25,28 @@ use crate::url::IntoUri;
 #[must_use = "a request does nothing until it is sent"]
 pub struct RequestBuilder {
     agent: Agent,
-    head: Result<Head, Error>,
+    head: Head,
     body: Body,
+    /// The first thing that was wrong.
+    invalid: Option<Error>,
 }
 
 impl RequestBuilder {
     pub(crate) fn new(agent: &Agent, method: Method, uri: Result<Uri, Error>) -> RequestBuilder {
-        let head = uri.map(|uri| Head {
+        let (uri, invalid) = match uri {
+            Ok(uri) => (uri, None),
+            Err(error) => (Uri::default(), Some(error)),
+        };
+        let head = Head {
             method,
             uri,
+            base: None,
             headers: HeaderMap::new(),
             unix: None,
-            timeouts: agent.config().timeouts,
+            timeouts: agent.config().timeouts.clone(),
             idempotent: None,
-        });
-        RequestBuilder { agent: agent.clone(), head, body: Body::empty() }
+        };
+        RequestBuilder { agent: agent.clone(), head, body: Body::empty(), invalid }
     }
 
     /// Adds a header; one of the same name stays. Headers of the request take the place of the
@@ -155,28 +162,28 @@ impl RequestBuilder {
 
     /// [`AgentBuilder::timeout`](crate::AgentBuilder::timeout) for this request.
     pub fn timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| head.timeouts.total = Some(timeout))
+        self.with(|head| Arc::make_mut(&mut head.timeouts).total = Some(timeout))
     }
 
     /// [`AgentBuilder::response_timeout`](crate::AgentBuilder::response_timeout) for this request.
     pub fn response_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| head.timeouts.response = Some(timeout))
+        self.with(|head| Arc::make_mut(&mut head.timeouts).response = Some(timeout))
     }
 
     /// [`AgentBuilder::read_timeout`](crate::AgentBuilder::read_timeout) for this request.
     pub fn read_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| head.timeouts.read = Some(timeout))
+        self.with(|head| Arc::make_mut(&mut head.timeouts).read = Some(timeout))
     }
 
     /// [`AgentBuilder::acquire_timeout`](crate::AgentBuilder::acquire_timeout) for this request.
     pub fn acquire_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| head.timeouts.acquire = Some(timeout))
+        self.with(|head| Arc::make_mut(&mut head.timeouts).acquire = Some(timeout))
     }
 
     /// [`AgentBuilder::connect_timeout`](crate::AgentBuilder::connect_timeout) for a connection
     /// that this request opens.
     pub fn connect_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| head.timeouts.connect = Some(timeout))
+        self.with(|head| Arc::make_mut(&mut head.timeouts).connect = Some(timeout))
     }
 
     /// Sends the request and waits for the response's head.
@@ -196,14 +203,24 @@ impl RequestBuilder {
     ///
     /// Outside a tokio runtime with I/O and time enabled.
     pub fn send(self) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
-        send::send(self.agent.core().clone(), self.head, self.body)
+        send::send(self.agent, self.head, self.body, self.invalid)
+    }
+
+    /// A request to a path of an origin that is known already.
+    pub(crate) fn to_origin(
+        agent: &Agent,
+        method: Method,
+        base: &Arc<Base>,
+        path: Result<Uri, Error>,
+    ) -> RequestBuilder {
+        let mut builder = RequestBuilder::new(agent, method, path);
+        builder.head.base = Some(base.clone());
+        builder
     }
 
     pub(crate) fn from_parts(agent: &Agent, parts: http::request::Parts, body: Body) -> Self {
         let mut builder = RequestBuilder::new(agent, parts.method, sealed(parts.uri));
-        if let Ok(head) = &mut builder.head {
-            head.headers = parts.headers;
-        }
+        builder.head.headers = parts.headers;
         builder.body = body;
         builder
     }
@@ -225,17 +242,13 @@ impl RequestBuilder {
     }
 
     fn with(mut self, change: impl FnOnce(&mut Head)) -> RequestBuilder {
-        if let Ok(head) = &mut self.head {
-            change(head);
-        }
+        change(&mut self.head);
         self
     }
 
     fn try_with(mut self, change: impl FnOnce(&mut Head) -> Result<(), Error>) -> RequestBuilder {
-        if let Ok(head) = &mut self.head
-            && let Err(error) = change(head)
-        {
-            self.head = Err(error);
+        if let Err(error) = change(&mut self.head) {
+            self.invalid.get_or_insert(error);
         }
         self
     }

@@ -10,6 +10,7 @@ use http::{HeaderMap, StatusCode, Version};
 use http_body::Body as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use warmwire_h1::ResponseHead;
 use warmwire_net::{TlsInfo, TlsVersion};
 use warmwire_pool::ConnectionId;
 
@@ -149,9 +150,7 @@ impl fmt::Display for ConnectionInfo {
 /// connection.
 #[derive(Debug)]
 pub struct Response {
-    pub(crate) status: StatusCode,
-    pub(crate) version: Version,
-    pub(crate) headers: HeaderMap,
+    pub(crate) head: Box<ResponseHead>,
     pub(crate) body: Body,
     pub(crate) connection: ConnectionInfo,
     pub(crate) timings: Timings,
@@ -160,22 +159,22 @@ pub struct Response {
 impl Response {
     /// The status.
     pub fn status(&self) -> StatusCode {
-        self.status
+        self.head.status
     }
 
     /// The version that the server speaks: HTTP/1.0 or HTTP/1.1.
     pub fn version(&self) -> Version {
-        self.version
+        self.head.version
     }
 
     /// The headers.
     pub fn headers(&self) -> &HeaderMap {
-        &self.headers
+        &self.head.headers
     }
 
     /// The headers, to change them.
     pub fn headers_mut(&mut self) -> &mut HeaderMap {
-        &mut self.headers
+        &mut self.head.headers
     }
 
     /// The connection that carried the exchange.
@@ -301,9 +300,9 @@ impl From<Response> for http::Response<Body> {
     /// The [`ConnectionInfo`] and the [`Timings`] become extensions.
     fn from(response: Response) -> Self {
         let mut converted = http::Response::new(response.body);
-        *converted.status_mut() = response.status;
-        *converted.version_mut() = response.version;
-        *converted.headers_mut() = response.headers;
+        *converted.status_mut() = response.head.status;
+        *converted.version_mut() = response.head.version;
+        *converted.headers_mut() = response.head.headers;
         converted.extensions_mut().insert(response.connection);
         converted.extensions_mut().insert(response.timings);
         converted

@@ -6,12 +6,14 @@ use std::task::{Context, Poll, ready};
 
 use http::{HeaderMap, Method, Uri};
 use tokio::time::Instant;
-use warmwire_h1::{Received, RequestHead, ResponseHead, Sent, Target};
+use warmwire_h1::{Received, RequestError, RequestHead, ResponseHead, Sent, Target};
 use warmwire_pool::{CloseReason, Verdict};
 
+use crate::agent::Agent;
 use crate::body::Body;
 use crate::checkout::{checkout, checkout_fresh};
-use crate::core::{ConnectionLease, Core, Timeouts, origin_of};
+use crate::conn::Conn;
+use crate::core::{Acquired, ConnectionLease, Core, Timeouts, origin_of};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
 use crate::incoming::Incoming;
@@ -20,18 +22,39 @@ use crate::release::release;
 use crate::response::{ConnectionInfo, Response};
 use crate::stats;
 use crate::trace::{Timer, Trace, close_reason, deadline, earlier, is_lost};
-use crate::wire::{Fault, Wire};
+use crate::wire::Fault;
 
 /// All of a request but its body.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) method: Method,
+    /// Of a request to a [`Base`], the path alone.
     pub(crate) uri: Uri,
+    pub(crate) base: Option<Arc<Base>>,
     pub(crate) headers: HeaderMap,
+    /// This request's own Unix socket.
     pub(crate) unix: Option<Arc<Path>>,
-    pub(crate) timeouts: Timeouts,
+    pub(crate) timeouts: Arc<Timeouts>,
     /// What the caller says about sending the request twice; otherwise the method tells.
     pub(crate) idempotent: Option<bool>,
+}
+
+/// An origin with its key already made.
+#[derive(Debug)]
+pub(crate) struct Base {
+    uri: Uri,
+    key: Key,
+}
+
+impl Base {
+    pub(crate) fn new(uri: Uri, unix: Option<&Path>) -> Result<Base, Error> {
+        let key = Key::new(&Address::of(&uri, unix)?);
+        Ok(Base { uri, key })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.key.name()
+    }
 }
 
 impl Head {
@@ -39,48 +62,82 @@ impl Head {
     fn is_idempotent(&self) -> bool {
         self.idempotent.unwrap_or_else(|| self.method.is_idempotent())
     }
+
+    /// The URL whose scheme, host and port count.
+    fn authority(&self) -> &Uri {
+        self.base.as_ref().map_or(&self.uri, |base| &base.uri)
+    }
+
+    /// Asks for a connection, and gives the key under which the pool has the origin.
+    fn acquire(&self, core: &Arc<Core>, now: Instant) -> Result<(Acquired, Key), Error> {
+        let mut known = None;
+        let unix = self.unix.as_ref();
+        let acquired = match (&self.base, unix) {
+            (Some(base), None) => core.acquire(now.into_std(), |pool| {
+                let origin = origin_of(pool, &base.key);
+                known = pool.key(origin).cloned();
+                origin
+            }),
+            _ => {
+                let unix = unix.or(core.hooks.config.unix_socket.as_ref());
+                let address = Address::of(self.authority(), unix.map(AsRef::as_ref))?;
+                core.acquire(now.into_std(), |pool| {
+                    let found = pool.find(&address);
+                    let origin = found.unwrap_or_else(|| pool.insert(Key::new(&address)));
+                    known = pool.key(origin).cloned();
+                    origin
+                })
+            }
+        };
+        Ok((acquired, known.expect("the pool has the key of an origin that it has just given")))
+    }
 }
 
-/// Sends a request and waits for its response's head.
+/// Sends a request and waits for its response's head. `invalid` says why it cannot be sent.
 ///
 /// # Cancel safety
 ///
 /// Dropping the future frees the slot at once: the place in the queue, or the connection, which
 /// is closed if the exchange had begun.
-pub(crate) async fn send(
-    core: Arc<Core>,
-    head: Result<Head, Error>,
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn would keep its arguments twice, and the future of a request is moved \
+              about by those who spawn and combine it"
+)]
+pub(crate) fn send(
+    agent: Agent,
+    head: Head,
     body: Body,
-) -> Result<Response, Error> {
-    let started = Instant::now();
-    let head = head?;
-    let unix = head.unix.as_ref().or(core.hooks.config.unix_socket.as_ref());
-    let address = Address::of(&head.uri, unix.map(AsRef::as_ref))?;
-    if head.method == Method::CONNECT {
-        let text = "CONNECT opens a tunnel and is not a request that an agent can send";
-        return Err(Error::request(ErrorKind::InvalidRequest, text));
-    }
-    let mut key = None;
-    let acquired = core.acquire(started.into_std(), |pool| {
-        let origin = origin_of(pool, &address);
-        key = pool.key(origin).cloned();
-        origin
-    });
-    let mut trace = Trace {
-        key: key.unwrap_or_else(|| Key::new(&address)),
-        started,
-        timeouts: head.timeouts,
-        timings: Default::default(),
-        connection: None,
-    };
-    let spare = body.try_clone();
-    let repeatable = spare.is_some() && head.is_idempotent();
-    let lease = checkout(&core, &mut trace, acquired, repeatable).await?;
-    match exchange(lease, &head, body, trace).await {
-        Ok(response) => Ok(response),
-        // Boxed, as everything rare here is: the future of a request is moved about by those who
-        // spawn and combine it, and would carry the room for a connect along.
-        Err(failed) => Box::pin(repeat(&core, &head, spare, *failed)).await,
+    invalid: Option<Error>,
+) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
+    async move {
+        let started = Instant::now();
+        if let Some(error) = invalid {
+            return Err(error);
+        }
+        if head.method == Method::CONNECT {
+            let text = "CONNECT opens a tunnel and is not a request that an agent can send";
+            return Err(Error::request(ErrorKind::InvalidRequest, text));
+        }
+        // The agent is held to the end: when its last handle goes, its pool is closed.
+        let core = agent.core();
+        let (acquired, key) = head.acquire(core, started)?;
+        let mut trace = Trace {
+            key,
+            started,
+            acquired: started,
+            timeouts: head.timeouts.clone(),
+            timings: Default::default(),
+            connection: None,
+        };
+        let spare = body.try_clone();
+        let repeatable = spare.is_some() && head.is_idempotent();
+        let lease = checkout(core, &mut trace, acquired, repeatable).await?;
+        match exchange(lease, &head, body, &mut trace).await {
+            Ok(response) => Ok(response),
+            // Boxed, as everything rare here is, for the same reason.
+            Err(failed) => Box::pin(repeat(core, &head, spare, trace, *failed)).await,
+        }
     }
 }
 
@@ -90,9 +147,10 @@ async fn repeat(
     core: &Arc<Core>,
     head: &Head,
     spare: Option<Body>,
+    mut trace: Trace,
     failed: Failed,
 ) -> Result<Response, Error> {
-    let Failed { error, mut trace, stale, unused_body } = failed;
+    let Failed { error, stale, unused_body } = failed;
     let body = unused_body.or(spare);
     let allowed = stale && (error.sent() == Sent::No || head.is_idempotent());
     let (true, Some(body)) = (allowed, body) else { return Err(error) };
@@ -104,48 +162,58 @@ async fn repeat(
         });
     }
     let lease = checkout_fresh(core, &mut trace).await?;
-    exchange(lease, head, body, trace).await.map_err(|failed| failed.error)
+    exchange(lease, head, body, &mut trace).await.map_err(|failed| failed.error)
 }
 
 /// An exchange that failed before the response's head.
 struct Failed {
     error: Error,
-    trace: Trace,
     /// The connection was reused and is gone, and no byte of the response came.
     stale: bool,
     unused_body: Option<Body>,
 }
 
-async fn exchange(
-    lease: ConnectionLease,
+fn exchange(
+    mut lease: ConnectionLease,
     head: &Head,
     body: Body,
-    trace: Trace,
-) -> Result<Response, Box<Failed>> {
-    let now = trace.started + trace.timings.waited();
+    trace: &mut Trace,
+) -> impl Future<Output = Result<Response, Box<Failed>>> + Send {
+    let started = start(&mut lease, head, body, trace);
+    async move {
+        if let Err(error) = started {
+            // Nothing of it was sent: the connection is as it was.
+            lease.release(Verdict::Untouched);
+            let error = trace.failed(Fault::Request(error), Sent::No, Phase::Prepare);
+            return Err(Box::new(Failed { error, stale: false, unused_body: None }));
+        }
+        let mut continue_at = None;
+        let end =
+            std::future::poll_fn(|cx| poll_end(lease.conn_mut(), trace, &mut continue_at, cx));
+        match end.await {
+            End::Head(head) => Ok(respond(lease, trace, head)),
+            End::Fault(fault) => Err(fail(lease, trace, fault)),
+            End::Timer(timer) => Err(time_out(lease, trace, timer)),
+        }
+    }
+}
+
+fn start(
+    lease: &mut ConnectionLease,
+    head: &Head,
+    body: Body,
+    trace: &Trace,
+) -> Result<(), RequestError> {
     let core = lease.pooled().clone();
     let config = &core.hooks.config;
     let request = RequestHead {
         method: &head.method,
         target: target(head),
-        host: host(&head.uri),
+        host: host(head.authority()),
         headers: &head.headers,
         defaults: &config.default_headers,
     };
-    let wire = match Wire::start(lease, config.h1, &request, body, now) {
-        Ok(wire) => wire,
-        Err((error, lease)) => {
-            lease.release(Verdict::Untouched);
-            let error = trace.failed(Fault::Request(error), Sent::No, Phase::Prepare);
-            return Err(Box::new(Failed { error, trace, stale: false, unused_body: None }));
-        }
-    };
-    let mut under_way = UnderWay { wire, trace, continue_at: None };
-    match std::future::poll_fn(|cx| under_way.poll_end(cx)).await {
-        End::Head(head) => Ok(under_way.respond(head)),
-        End::Fault(fault) => Err(under_way.fail(fault)),
-        End::Timer(timer) => Err(under_way.time_out(timer)),
-    }
+    lease.conn_mut().wire.start(config.h1, &request, body, trace.acquired)
 }
 
 fn target(head: &Head) -> Target<'_> {
@@ -165,107 +233,103 @@ fn host(uri: &Uri) -> &str {
     authority.strip_suffix(default).unwrap_or(authority)
 }
 
-/// An exchange whose response has not begun.
-struct UnderWay {
-    wire: Wire,
-    trace: Trace,
-    /// When the body is sent although no `100 Continue` came.
-    continue_at: Option<Instant>,
-}
-
 /// How the wait for a head ends.
 enum End {
-    Head(ResponseHead),
+    Head(Box<ResponseHead>),
     Fault(Fault),
     Timer(Timer),
 }
 
-impl UnderWay {
-    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<End> {
-        loop {
-            if let Poll::Ready(Err(fault)) = self.wire.poll_send(cx) {
-                return Poll::Ready(End::Fault(fault));
-            }
-            match self.wire.poll_receive(cx) {
-                Poll::Ready(Ok(Received::Head(head))) => {
-                    return Poll::Ready(End::Head(head));
-                }
-                // A 100 lets the body go; others are of no use to a caller who waits for a head.
-                Poll::Ready(Ok(_)) => {}
-                Poll::Ready(Err(fault)) => return Poll::Ready(End::Fault(fault)),
-                Poll::Pending => match ready!(self.poll_timers(cx)) {
-                    Some(timer) => return Poll::Ready(End::Timer(timer)),
-                    None => self.wire.exchange.skip_wait_for_continue(),
-                },
-            }
+/// Sends, receives and watches the clock until the head is there.
+///
+/// `continue_at`: when the body is sent although no `100 Continue` came.
+fn poll_end(
+    conn: &mut Conn,
+    trace: &Trace,
+    continue_at: &mut Option<Instant>,
+    cx: &mut Context<'_>,
+) -> Poll<End> {
+    loop {
+        if let Poll::Ready(Err(fault)) = conn.poll_send(cx) {
+            return Poll::Ready(End::Fault(fault));
+        }
+        match conn.poll_receive(cx) {
+            Poll::Ready(Ok(Received::Head(head))) => return Poll::Ready(End::Head(head)),
+            // A 100 lets the body go; others are of no use to a caller who waits for a head.
+            Poll::Ready(Ok(_)) => {}
+            Poll::Ready(Err(fault)) => return Poll::Ready(End::Fault(fault)),
+            Poll::Pending => match ready!(poll_timers(conn, trace, continue_at, cx)) {
+                Some(timer) => return Poll::Ready(End::Timer(timer)),
+                None => conn.wire.exchange.skip_wait_for_continue(),
+            },
         }
     }
+}
 
-    /// Ready with `None` when the body need not wait for a `100 Continue` any longer.
-    fn poll_timers(&mut self, cx: &mut Context<'_>) -> Poll<Option<Timer>> {
-        let UnderWay { wire, trace, continue_at, .. } = self;
-        let response = deadline(wire.progress().last, trace.timeouts.response, Timer::Response);
-        let total = trace.total_deadline().map(|at| (at, Timer::Total));
-        let mut until = earlier(response, total).map(|(at, timer)| (at, Some(timer)));
-        if wire.exchange.awaiting_continue() {
-            let wait = wire.lease.pooled().hooks.config.expect_continue_timeout;
-            let at = *continue_at.get_or_insert_with(|| Instant::now() + wait);
-            if until.is_none_or(|(other, _)| at < other) {
-                until = Some((at, None));
-            }
+/// Ready with `None` when the body need not wait for a `100 Continue` any longer.
+fn poll_timers(
+    conn: &mut Conn,
+    trace: &Trace,
+    continue_at: &mut Option<Instant>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Timer>> {
+    let last = conn.wire.progress().last;
+    let response = deadline(last, trace.timeouts.response, Timer::Response);
+    let total = trace.total_deadline().map(|at| (at, Timer::Total));
+    let mut until = earlier(response, total).map(|(at, timer)| (at, Some(timer)));
+    if conn.wire.exchange.awaiting_continue() {
+        let wait = trace.timeouts.expect_continue;
+        let at = *continue_at.get_or_insert_with(|| Instant::now() + wait);
+        if until.is_none_or(|(other, _)| at < other) {
+            until = Some((at, None));
         }
-        let Some(((at, timer), conn)) = until.zip(wire.lease.connection.conn.as_mut()) else {
-            return Poll::Pending;
-        };
-        conn.poll_until(cx, at).map(|()| timer)
     }
+    let Some((at, timer)) = until else { return Poll::Pending };
+    conn.poll_until(cx, at).map(|()| timer)
+}
 
-    fn phase(&self) -> Phase {
-        if self.wire.is_sending() { Phase::Send } else { Phase::Head }
-    }
+/// What was being done, and how much of the request may have arrived.
+fn state(conn: &Conn) -> (Phase, Sent) {
+    let phase = if conn.wire.is_sending() { Phase::Send } else { Phase::Head };
+    (phase, conn.wire.exchange.sent())
+}
 
-    fn time_out(self, timer: Timer) -> Box<Failed> {
-        let (phase, sent) = (self.phase(), self.wire.exchange.sent());
-        let UnderWay { wire, trace, .. } = self;
-        let core = wire.lease.pooled().clone();
-        wire.lease.release(Verdict::Close(CloseReason::TimedOut));
-        let error = trace.timed_out(&core, timer, phase, sent);
-        Box::new(Failed { error, trace, stale: false, unused_body: None })
-    }
+fn time_out(lease: ConnectionLease, trace: &Trace, timer: Timer) -> Box<Failed> {
+    let (phase, sent) = state(lease.conn());
+    let core = lease.pooled().clone();
+    lease.release(Verdict::Close(CloseReason::TimedOut));
+    let error = trace.timed_out(&core, timer, phase, sent);
+    Box::new(Failed { error, stale: false, unused_body: None })
+}
 
-    fn fail(self, fault: Fault) -> Box<Failed> {
-        let (phase, sent) = (self.phase(), self.wire.exchange.sent());
-        let UnderWay { mut wire, trace, .. } = self;
-        let reused = trace.connection.as_ref().is_some_and(ConnectionInfo::reused);
-        let stale = reused && !wire.exchange.received_any() && is_lost(&fault);
-        let unused_body = wire.take_unused_body();
-        wire.lease.release(Verdict::Close(close_reason(&fault)));
-        Box::new(Failed { error: trace.failed(fault, sent, phase), trace, stale, unused_body })
-    }
+fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> {
+    let (phase, sent) = state(lease.conn());
+    let wire = &mut lease.conn_mut().wire;
+    let reused = trace.connection.as_ref().is_some_and(ConnectionInfo::reused);
+    let stale = reused && !wire.exchange.received_any() && is_lost(&fault);
+    let unused_body = wire.take_unused_body();
+    lease.release(Verdict::Close(close_reason(&fault)));
+    Box::new(Failed { error: trace.failed(fault, sent, phase), stale, unused_body })
+}
 
-    /// The head has come: what of the body is there already is taken along, and if that is all,
-    /// the connection is given back before the caller sees the response.
-    fn respond(self, head: ResponseHead) -> Response {
-        let now = Instant::now();
-        let UnderWay { mut wire, mut trace, .. } = self;
-        let connection = trace.connection.clone();
-        let connection = connection.expect("`checkout` has noted the connection that is in use");
-        let begun = trace.started + trace.timings.waited();
-        // An answer before the request was sent to its end: what was sent by then counts.
-        let sent_at = wire.progress().last.min(now);
-        trace.timings.sent = sent_at.saturating_duration_since(begun);
-        trace.timings.first_byte = now.duration_since(sent_at);
-        let timings = trace.timings;
-        let length = head.body.length();
-        let first = wire.take_ahead();
-        let body = match wire.exchange.response_complete() {
-            true => {
-                release(wire.lease, &trace.key, wire.exchange.verdict(), now);
-                first.and_then(|frame| frame.into_data().ok()).map_or_else(Body::empty, Body::from)
-            }
-            false => Body::incoming(Incoming::new(wire, first, length, trace)),
-        };
-        let ResponseHead { status, version, headers, .. } = head;
-        Response { status, version, headers, body, connection, timings }
-    }
+/// The head has come: what of the body is there already is taken along, and if that is all, the
+/// connection is given back before the caller sees the response.
+fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: Box<ResponseHead>) -> Response {
+    let now = Instant::now();
+    let wire = &mut lease.conn_mut().wire;
+    // An answer before the request was sent to its end: what was sent by then counts.
+    let sent_at = wire.progress().last.min(now);
+    trace.timings.sent = sent_at.saturating_duration_since(trace.acquired);
+    trace.timings.first_byte = now.duration_since(sent_at);
+    let connection = trace.connection.clone();
+    let connection = connection.expect("`checkout` has noted the connection that is in use");
+    let first = wire.take_ahead();
+    let body = match wire.exchange.response_complete() {
+        true => {
+            release(lease, &trace.key, now);
+            first.and_then(|frame| frame.into_data().ok()).map_or_else(Body::empty, Body::from)
+        }
+        false => Body::incoming(Incoming::new(lease, first, head.body.length(), trace.clone())),
+    };
+    Response { head, body, connection, timings: trace.timings }
 }

@@ -1,6 +1,7 @@
 //! What is known of a request while it is under way, for its response and for its errors.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -20,7 +21,9 @@ use crate::wire::Fault;
 pub(crate) struct Trace {
     pub(crate) key: Key,
     pub(crate) started: Instant,
-    pub(crate) timeouts: Timeouts,
+    /// When the request got its connection.
+    pub(crate) acquired: Instant,
+    pub(crate) timeouts: Arc<Timeouts>,
     pub(crate) timings: Timings,
     pub(crate) connection: Option<ConnectionInfo>,
 }
@@ -51,7 +54,7 @@ impl Trace {
     /// The error of a timer, which is counted. The text tells what the pool was doing if the
     /// request had no connection yet.
     pub(crate) fn timed_out(&self, core: &Core, timer: Timer, phase: Phase, sent: Sent) -> Error {
-        let Timeouts { acquire, response, read, total, .. } = self.timeouts;
+        let Timeouts { acquire, response, read, total, .. } = *self.timeouts;
         let (kind, name, limit, counter): (_, _, _, fn(&HttpCounters) -> &AtomicU64) = match timer {
             Timer::Acquire => {
                 (ErrorKind::AcquireTimeout, "acquire_timeout", acquire, |all| &all.acquire_timeouts)

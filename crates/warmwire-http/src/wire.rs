@@ -1,4 +1,7 @@
-//! One exchange on a leased connection: drives `warmwire-h1` over the stream.
+//! One exchange on a connection: drives `warmwire-h1` over its stream.
+//!
+//! The state of an exchange stays in the connection's own allocation and is reset for the next
+//! one: it is six hundred bytes that would otherwise be moved about for every request.
 //!
 //! Both halves run at once. Nothing here waits for anything but the stream and the request's own
 //! body; timers and what a failure means are the callers' ([`send`](crate::send) for the head,
@@ -16,26 +19,23 @@ use tokio_util::io::poll_read_buf;
 use warmwire_h1::{
     BodyLength, Exchange, Limits, Received, RequestError, RequestHead, ResponseError,
 };
+use warmwire_net::Stream;
 
 use crate::body::Body;
 use crate::buffers;
-use crate::conn::Conn;
-use crate::core::ConnectionLease;
 use crate::error::Error;
 
 /// Pieces of a body up to this length are copied behind the head, so that both leave in one write
 /// and one TLS record; longer ones are written from where they are.
 const COPY: usize = 8 * 1024;
 
-/// An exchange under way.
+/// An exchange under way, or what the last one left behind.
 pub(crate) struct Wire {
-    pub(crate) lease: ConnectionLease,
     pub(crate) exchange: Exchange,
     body: Body,
     body_begun: bool,
     out: Outgoing,
     input: BytesMut,
-
     progress: Progress,
     /// Why sending has stopped early. The server may have answered before it closed, so this is
     /// told only when no answer is found.
@@ -77,6 +77,14 @@ struct Outgoing {
 }
 
 impl Outgoing {
+    fn begin(&mut self) {
+        *self = Outgoing { encoded: buffers::take(), ..Outgoing::default() };
+    }
+
+    fn give_buffer(&mut self) {
+        buffers::give(std::mem::take(&mut self.encoded));
+    }
+
     fn encoded(&self) -> &[u8] {
         &self.encoded[self.encoded_sent..]
     }
@@ -99,35 +107,40 @@ impl Outgoing {
 }
 
 impl Wire {
-    /// Encodes the head. Nothing is sent before the first poll.
+    pub(crate) fn new() -> Wire {
+        Wire {
+            exchange: Exchange::new(Limits::default()),
+            body: Body::empty(),
+            body_begun: false,
+            out: Outgoing::default(),
+            input: BytesMut::new(),
+            progress: Progress { last: Instant::now(), complete: false },
+            broken: None,
+        }
+    }
+
+    /// Begins an exchange and encodes the request's head. Nothing is sent before the first poll.
     pub(crate) fn start(
-        lease: ConnectionLease,
+        &mut self,
         limits: Limits,
         head: &RequestHead<'_>,
         mut body: Body,
         now: Instant,
-    ) -> Result<Wire, (RequestError, ConnectionLease)> {
+    ) -> Result<(), RequestError> {
         let length = match body.exact_length() {
             // A declared length of zero differs from none: a caller may mean it.
             Some(0) if body.is_empty() => BodyLength::None,
             Some(length) => BodyLength::Known(length),
             None => BodyLength::Chunked,
         };
-        let mut exchange = Exchange::new(limits);
-        let mut out = Outgoing { encoded: buffers::take(), ..Outgoing::default() };
-        if let Err(error) = exchange.start(head, length, &mut out.encoded) {
-            buffers::give(out.encoded);
-            return Err((error, lease));
-        }
-        Ok(Wire {
-            lease,
-            exchange,
-            body,
-            body_begun: false,
-            out,
-            input: BytesMut::new(),
-            progress: Progress { last: now, complete: false },
-            broken: None,
+        self.exchange = Exchange::new(limits);
+        self.body = body;
+        self.body_begun = false;
+        self.out.begin();
+        self.progress = Progress { last: now, complete: false };
+        self.exchange.start(head, length, &mut self.out.encoded).inspect_err(|_| {
+            self.body = Body::empty();
+            self.out.give_buffer();
         })
     }
 
@@ -135,7 +148,7 @@ impl Wire {
         self.progress
     }
 
-    /// Whether the request's body was not touched, so that it can be sent elsewhere.
+    /// The request's body, if it was not touched and so can be sent elsewhere.
     pub(crate) fn take_unused_body(&mut self) -> Option<Body> {
         (!self.body_begun).then(|| std::mem::take(&mut self.body))
     }
@@ -146,9 +159,13 @@ impl Wire {
     }
 
     /// Sends what can be sent. `Ready` when the request is complete or sending has broken off.
-    pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    pub(crate) fn poll_send(
+        &mut self,
+        stream: &mut Stream,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
         while self.is_sending() {
-            match ready!(self.poll_send_step(cx)) {
+            match ready!(self.poll_send_step(stream, cx)) {
                 Ok(()) => {}
                 Err(Fault::Io { error, .. }) => self.broken = Some(error),
                 Err(fault) => return Poll::Ready(Err(fault)),
@@ -157,23 +174,27 @@ impl Wire {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_send_step(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    fn poll_send_step(
+        &mut self,
+        stream: &mut Stream,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
         // What is encoded waits for a first piece of the body that is there at once, so that
         // both leave together.
         if !self.out.ended && self.out.data.is_empty() && self.out.encoded().len() < COPY {
             match self.poll_fill(cx) {
                 Poll::Ready(filled) => return Poll::Ready(filled),
-                Poll::Pending if self.out.is_empty() => return self.poll_flush(cx),
+                Poll::Pending if self.out.is_empty() => return self.poll_flush(stream, cx),
                 Poll::Pending => {}
             }
         }
         if !self.out.is_empty() {
-            return self.poll_write(cx);
+            return self.poll_write(stream, cx);
         }
-        match ready!(self.poll_flush(cx)) {
+        match ready!(self.poll_flush(stream, cx)) {
             Ok(()) if self.out.ended => {
                 self.progress = Progress { last: Instant::now(), complete: true };
-                buffers::give(std::mem::take(&mut self.out.encoded));
+                self.out.give_buffer();
                 Poll::Ready(Ok(()))
             }
             other => Poll::Ready(other),
@@ -220,9 +241,9 @@ impl Wire {
         Ok(())
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        let Wire { lease, out, .. } = self;
-        let stream = Pin::new(&mut conn(lease)?.stream);
+    fn poll_write(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        let out = &self.out;
+        let stream = Pin::new(stream);
         let written = if out.data.is_empty() && out.after.is_empty() {
             stream.poll_write(cx, out.encoded())
         } else {
@@ -245,10 +266,10 @@ impl Wire {
     }
 
     /// TLS and callers' own streams may hold bytes back until they are flushed.
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    fn poll_flush(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         if !self.out.flushed {
-            let stream = Pin::new(&mut conn(&mut self.lease)?.stream);
-            ready!(stream.poll_flush(cx)).map_err(|error| Fault::Io { error, writing: true })?;
+            let flushed = ready!(Pin::new(stream).poll_flush(cx));
+            flushed.map_err(|error| Fault::Io { error, writing: true })?;
             self.out.flushed = true;
         }
         // Flushed but not ended: the body has nothing to send yet and will wake the task.
@@ -266,7 +287,11 @@ impl Wire {
     }
 
     /// The next thing that the response has.
-    pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, Fault>> {
+    pub(crate) fn poll_receive(
+        &mut self,
+        stream: &mut Stream,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Received, Fault>> {
         loop {
             if let Some(received) =
                 self.exchange.decode(&mut self.input).map_err(Fault::Response)?
@@ -277,9 +302,7 @@ impl Wire {
             if self.input.capacity() == 0 {
                 self.input = buffers::take();
             }
-            let conn = conn(&mut self.lease)?;
-            let read = poll_read_buf(Pin::new(&mut conn.stream), cx, &mut self.input);
-            match read {
+            match poll_read_buf(Pin::new(&mut *stream), cx, &mut self.input) {
                 Poll::Pending => {
                     self.give_empty_input();
                     return Poll::Pending;
@@ -315,11 +338,4 @@ impl Wire {
             buffers::give(std::mem::take(&mut self.input));
         }
     }
-}
-
-fn conn(lease: &mut ConnectionLease) -> Result<&mut Conn, Fault> {
-    lease.connection.conn.as_deref_mut().ok_or_else(|| Fault::Io {
-        error: io::Error::new(io::ErrorKind::NotConnected, "the connection is gone"),
-        writing: false,
-    })
 }

@@ -70,8 +70,7 @@ where
         let attempt = connect(address);
         async move { (address, attempt.await) }
     };
-    loop {
-        let Some(next) = waiting.pop_front() else { break };
+    while let Some(next) = waiting.pop_front() {
         tried.running.push((next, Instant::now()));
         running.push(start(next));
         let step = tokio::time::sleep(delay);

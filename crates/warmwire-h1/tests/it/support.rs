@@ -171,7 +171,7 @@ impl Collector {
         assert!(!self.ended, "nothing comes after the end");
         match received {
             Received::Informational(head) => self.informational.push(head.status),
-            Received::Head(head) => assert!(self.head.replace(head).is_none()),
+            Received::Head(head) => assert!(self.head.replace(*head).is_none()),
             Received::Data(data) => {
                 assert!(!data.is_empty());
                 self.body.extend_from_slice(&data);

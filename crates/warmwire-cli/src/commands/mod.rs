@@ -1,0 +1,27 @@
+//! What each command does.
+
+mod bench;
+mod describe;
+
+use crate::failure::Failure;
+use crate::flags::Chosen;
+use anyhow::Context;
+
+pub(crate) use bench::{BUCKETS_PER_DECADE, Side, prediction, result};
+
+/// Does what the command line asks for.
+///
+/// # Errors
+/// Says which exit code the process ends with.
+pub(crate) fn run(chosen: Chosen) -> Result<(), Failure> {
+    match chosen {
+        Chosen::Bench(flags) => bench::run(&flags),
+        Chosen::Completions { shell } => Ok(describe::completions(shell)?),
+        Chosen::Man => Ok(describe::manual()?),
+        Chosen::BenchServer { config } => {
+            let config =
+                serde_json::from_str(&config).context("the server's configuration is wrong")?;
+            Ok(crate::server::run(config)?)
+        }
+    }
+}

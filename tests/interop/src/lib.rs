@@ -1,0 +1,173 @@
+//! Servers that other people wrote, as child processes on loopback.
+//!
+//! A server whose program is missing is skipped, loudly; with `CI=true` a missing Node is a
+//! failure, since Node is what most of the agent's peers run.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+/// A running server. Dropping it ends it.
+pub struct Peer {
+    /// Ends the process when dropped, before its folder goes.
+    _child: Child,
+    folder: Folder,
+    port: u16,
+}
+
+impl Peer {
+    /// Node's `http` server, which closes connections that were idle for `keep_alive` and says so
+    /// in a `Keep-Alive` header if `hint`. `None` without Node.
+    ///
+    /// # Panics
+    ///
+    /// If there is Node and the server does not start, or if there is none and `CI` is `true`.
+    pub async fn node(keep_alive: Duration, hint: bool) -> Option<Peer> {
+        if !have("node", "--version").await {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "CI has no node");
+            return None;
+        }
+        let mut command = Command::new("node");
+        command.arg(source("server.mjs")).arg(keep_alive.as_millis().to_string()).arg(if hint {
+            "hint"
+        } else {
+            "no-hint"
+        });
+        Some(Peer::start(command, Folder::new()).await)
+    }
+
+    /// Go's `net/http` server, which closes connections that were idle for a second. `None`
+    /// without Go.
+    ///
+    /// # Panics
+    ///
+    /// If there is Go and the server cannot be built or does not start.
+    pub async fn go() -> Option<Peer> {
+        if !have("go", "version").await {
+            return None;
+        }
+        let folder = Folder::new();
+        let program = folder.path("server");
+        let mut build = Command::new("go");
+        build.arg("build").arg("-o").arg(&program).arg(source("go/server.go"));
+        let built = build.status().await.expect("go was found a moment ago");
+        assert!(built.success(), "go build: {built}");
+        Some(Peer::start(Command::new(program), folder).await)
+    }
+
+    /// nginx, which closes a connection after 100 requests. `None` without nginx.
+    ///
+    /// # Panics
+    ///
+    /// If there is nginx and it does not start.
+    pub async fn nginx() -> Option<Peer> {
+        if !have("nginx", "-v").await {
+            return None;
+        }
+        // nginx cannot choose its port, and one that is free now may be taken in a moment.
+        for _ in 0..5 {
+            if let Some(peer) = Peer::nginx_once().await {
+                return Some(peer);
+            }
+        }
+        panic!("nginx did not start; its reasons are above");
+    }
+
+    async fn nginx_once() -> Option<Peer> {
+        let folder = Folder::new();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
+        let port = listener.local_addr().expect("it is bound").port();
+        drop(listener);
+        let settings = fs::read_to_string(source("nginx.conf")).expect("it lies beside this crate");
+        let settings = settings
+            .replace("FOLDER", &folder.path("").display().to_string())
+            .replace("PORT", &port.to_string());
+        fs::write(folder.path("nginx.conf"), settings).expect("the folder is new");
+        fs::write(folder.path("large"), vec![b'x'; 1 << 20]).expect("the folder is new");
+        let mut child = Command::new("nginx")
+            .args(["-e", "stderr", "-p"])
+            .arg(folder.path(""))
+            .arg("-c")
+            .arg(folder.path("nginx.conf"))
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("nginx was found a moment ago");
+        while child.try_wait().expect("it is our child").is_none() {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return Some(Peer { _child: child, folder, port });
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        None
+    }
+
+    async fn start(mut command: Command, folder: Folder) -> Peer {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().expect("the program was found a moment ago");
+        let output = child.stdout.take().expect("it is piped");
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line).await.expect("a pipe can be read");
+        let port = line.trim().parse().expect("the server's first line is its port");
+        Peer { _child: child, folder, port }
+    }
+
+    /// The URL of `path` on this server.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// The Unix socket of [`nginx`](Self::nginx).
+    pub fn unix_socket(&self) -> PathBuf {
+        self.folder.path("nginx.sock")
+    }
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// Whether `program` can be run; says so when not, also where a test's output is captured.
+async fn have(program: &str, question: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg(question).stdout(Stdio::null()).stderr(Stdio::null());
+    let have = command.status().await.is_ok_and(|status| status.success());
+    if !have {
+        let notice = format!("SKIPPED: there is no {program}, so it was not tested against\n");
+        // Without standard error there is nobody to tell.
+        let _ = io::stderr().write_all(notice.as_bytes());
+    }
+    have
+}
+
+/// A folder of its own, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("warmwire-interop-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).expect("the folder for temporary files can be written");
+        Folder(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed now is the system's to remove later.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

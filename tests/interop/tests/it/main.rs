@@ -1,0 +1,6 @@
+//! The agent against Node, nginx and Go.
+
+mod go;
+mod load;
+mod nginx;
+mod node;
