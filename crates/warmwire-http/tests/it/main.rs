@@ -2,6 +2,8 @@
 
 mod support;
 
+mod bodies;
+mod drops;
 mod errors;
 mod limits;
 mod reuse;
