@@ -83,7 +83,10 @@ impl Connector {
     ) -> Result<Connected, ConnectError> {
         let mut progress = Progress::new(timeout);
         match self.transport(target, &mut progress).await {
-            Ok(transport) => self.secure(target, transport, progress).await,
+            Ok(transport) if !target.tls => Ok(transport.plain(progress.finish())),
+            // Boxed: a handshake's future is three times as large as the rest, and plain
+            // connections would carry the room for it.
+            Ok(transport) => Box::pin(self.secure(target, transport, progress)).await,
             Err(fault) => Err(progress.failed(fault)),
         }
     }
@@ -97,7 +100,7 @@ impl Connector {
             progress.enter(ConnectPhase::Connect);
             let socket = progress.within(connect_unix(path)).await?;
             let socket = Socket::Unix(socket.map_err(ConnectFault::Connect)?);
-            return Ok(Transport { socket, remote: None });
+            return Ok(Transport::without_addresses(socket));
         }
         let addresses = self.addresses(target, progress).await?;
         progress.enter(ConnectPhase::Connect);
@@ -106,7 +109,7 @@ impl Connector {
                 let asked = ConnectTarget::new(target.host.clone(), target.port, addresses);
                 let stream = progress.within(custom.connect(asked)).await?;
                 let socket = Socket::Custom(stream.map_err(ConnectFault::Connect)?);
-                Ok(Transport { socket, remote: None })
+                Ok(Transport::without_addresses(socket))
             }
             None => self.tcp(addresses, progress).await,
         }
@@ -138,7 +141,11 @@ impl Connector {
         let won = progress.within(self.tcp.connect(addresses, &mut tried)).await;
         progress.attempts = tried.into_attempts();
         match won? {
-            Some((address, socket)) => Ok(Transport { socket, remote: Some(address) }),
+            Some((address, stream)) => Ok(Transport {
+                local: stream.local_addr().ok(),
+                remote: Some(address),
+                socket: Socket::Tcp(stream),
+            }),
             None => {
                 let kind =
                     progress.attempts.last().map_or(io::ErrorKind::Other, |a| a.error.kind());
@@ -153,22 +160,17 @@ impl Connector {
         transport: Transport,
         mut progress: Progress,
     ) -> Result<Connected, ConnectError> {
-        let Transport { socket, remote } = transport;
-        let local = match &socket {
-            Socket::Tcp(tcp) => tcp.local_addr().ok(),
-            _ => None,
-        };
-        let (stream, tls) = if target.tls {
-            progress.enter(ConnectPhase::Tls);
-            let handshake = self.tls.handshake(&target.host, socket);
-            match progress.within(handshake).await.and_then(|done| done) {
-                Ok((stream, info)) => (Stream::Tls(Box::new(stream)), Some(info)),
-                Err(fault) => return Err(progress.failed(fault)),
+        progress.enter(ConnectPhase::Tls);
+        let Transport { socket, local, remote } = transport;
+        let handshake = self.tls.handshake(&target.host, socket);
+        match progress.within(handshake).await.and_then(|done| done) {
+            Ok((stream, info)) => {
+                let stream = Stream::Tls(Box::new(stream));
+                let (tls, phases) = (Some(info), progress.finish());
+                Ok(Connected { stream, local, remote, tls, phases })
             }
-        } else {
-            (Stream::Plain(socket), None)
-        };
-        Ok(Connected { stream, local, remote, tls, phases: progress.finish() })
+            Err(fault) => Err(progress.failed(fault)),
+        }
     }
 }
 
@@ -182,7 +184,20 @@ async fn connect_unix(path: &std::path::Path) -> io::Result<UnixStream> {
 
 struct Transport {
     socket: Socket,
+    local: Option<SocketAddr>,
     remote: Option<SocketAddr>,
+}
+
+impl Transport {
+    /// Of a stream that has no addresses of its own.
+    fn without_addresses(socket: Socket) -> Transport {
+        Transport { socket, local: None, remote: None }
+    }
+
+    fn plain(self, phases: Phases) -> Connected {
+        let Transport { socket, local, remote } = self;
+        Connected { stream: Stream::Plain(socket), local, remote, tls: None, phases }
+    }
 }
 
 /// The clock of one connect: which phase is running and what the others took.
