@@ -1,6 +1,7 @@
 //! Certificates for tests, made anew each time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -8,6 +9,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 
 use crate::server::ServerTls;
+
+static AUTHORITIES: AtomicUsize = AtomicUsize::new(1);
 
 /// An authority of its own: two of these do not trust each other.
 pub struct Certificates {
@@ -50,7 +53,10 @@ impl Certificates {
     pub fn new() -> Certificates {
         let mut params = CertificateParams::new(Vec::new()).expect("no names are fine");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, "Warmwire test authority");
+        // Two authorities of one name are one to a verifier, with a bad signature.
+        let number = AUTHORITIES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("Warmwire test authority {number}");
+        params.distinguished_name.push(DnType::CommonName, name);
         let key = KeyPair::generate().expect("a key");
         let root = params.self_signed(&key).expect("a root certificate");
         Certificates {

@@ -2,5 +2,9 @@
 
 mod support;
 
+mod bodies;
+mod drops;
+mod errors;
 mod limits;
+mod reuse;
 mod timers;
