@@ -60,7 +60,7 @@ pub struct Connector {
     pub resolver: Arc<dyn Resolve>,
     /// How TCP is connected.
     pub tcp: TcpConnect,
-    /// Connects in place of [`tcp`](Self::tcp) where it is set (never for Unix sockets).
+    /// Connects in place of the built-in TCP connect where it is set (never for Unix sockets).
     pub custom: Option<Arc<dyn Connect>>,
     /// TLS settings of all targets.
     pub tls: Tls,
