@@ -13,13 +13,12 @@ use warmwire_pool::{CloseReason, ConnectionId};
 
 use crate::reaper::Notices;
 use crate::response::Established;
-use crate::wire::{self, Fault, Wire};
+use crate::wire::{Fault, Wire};
 
 /// A connection, as the pool keeps it and an exchange uses it.
 pub(crate) struct Conn {
     pub(crate) stream: Stream,
-    /// The exchange under way; `None` while the connection is idle.
-    wire: Option<Box<Wire>>,
+    pub(crate) wire: Wire,
     pub(crate) established: Arc<Established>,
     watch: Arc<IdleWatch>,
     /// `watch` as a waker, made once: making one is an atomic increment at every release else.
@@ -42,7 +41,7 @@ impl Conn {
         let watch = Arc::new(IdleWatch { notices, id: OnceLock::new(), missed: false.into() });
         Conn {
             stream,
-            wire: None,
+            wire: Wire::new(),
             established,
             watcher: Waker::from(watch.clone()),
             watch,
@@ -51,35 +50,14 @@ impl Conn {
         }
     }
 
-    /// The exchange that begins. An idle connection has none, and is half as large for it.
-    pub(crate) fn begin(&mut self) -> &mut Wire {
-        self.wire.get_or_insert_with(wire::take)
-    }
-
-    /// Lets go of the exchange that is over.
-    pub(crate) fn end(&mut self) {
-        if let Some(wire) = self.wire.take() {
-            wire::give(wire);
-        }
-    }
-
-    /// The exchange under way.
-    pub(crate) fn wire(&self) -> &Wire {
-        self.wire.as_deref().expect(BEGUN)
-    }
-
-    pub(crate) fn wire_mut(&mut self) -> &mut Wire {
-        self.wire.as_deref_mut().expect(BEGUN)
-    }
-
     /// See [`Wire::poll_send`].
     pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        self.wire.as_deref_mut().expect(BEGUN).poll_send(&mut self.stream, cx)
+        self.wire.poll_send(&mut self.stream, cx)
     }
 
     /// See [`Wire::poll_receive`].
     pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, Fault>> {
-        self.wire.as_deref_mut().expect(BEGUN).poll_receive(&mut self.stream, cx)
+        self.wire.poll_receive(&mut self.stream, cx)
     }
 
     pub(crate) fn watch(&self) -> Arc<IdleWatch> {
@@ -154,9 +132,6 @@ impl Conn {
         let _ = Pin::new(&mut self.stream).poll_shutdown(&mut cx);
     }
 }
-
-/// Whoever asks for the exchange holds the lease of one that has begun and is not released.
-const BEGUN: &str = "an exchange has begun on the connection";
 
 fn verdict(found: Quiet) -> Result<(), CloseReason> {
     match found {

@@ -86,7 +86,7 @@ impl Incoming {
     fn poll_received(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, Fault>> {
         let Some(lease) = &mut self.lease else { return Poll::Ready(Ok(Received::End)) };
         let conn = lease.conn_mut();
-        if conn.wire().is_sending()
+        if conn.wire.is_sending()
             && let Poll::Ready(Err(fault)) = conn.poll_send(cx)
         {
             return Poll::Ready(Err(fault));
@@ -115,8 +115,7 @@ impl Incoming {
     }
 
     fn finish_if_complete(&mut self) {
-        let complete =
-            |lease: &mut ConnectionLease| lease.conn().wire().exchange.response_complete();
+        let complete = |lease: &mut ConnectionLease| lease.conn().wire.exchange.response_complete();
         if let Some(lease) = self.lease.take_if(complete) {
             release(lease, &self.trace.key, Instant::now());
         }
@@ -139,7 +138,7 @@ impl Drop for Incoming {
     fn drop(&mut self) {
         let Some(lease) = self.lease.take() else { return };
         let drain = lease.pooled().hooks.config.drain;
-        let wire = lease.conn().wire();
+        let wire = &lease.conn().wire;
         let small = wire.exchange.remaining().is_none_or(|left| left <= drain.bytes);
         if !small || drain.bytes == 0 || wire.is_sending() {
             return lease.release(Verdict::Close(CloseReason::BodyDropped));
@@ -184,7 +183,7 @@ impl Draining {
                 Ok(_) => {}
                 Err(_) => return Poll::Ready(false),
             }
-            if conn.wire().exchange.response_complete() {
+            if conn.wire.exchange.response_complete() {
                 return Poll::Ready(true);
             }
         }

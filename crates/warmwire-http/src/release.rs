@@ -24,7 +24,7 @@ pub(crate) fn release(mut lease: ConnectionLease, key: &Key, now: Instant) {
 }
 
 fn decide(lease: &mut ConnectionLease) -> Verdict {
-    let verdict = lease.conn().wire().exchange.verdict();
+    let verdict = lease.conn().wire.exchange.verdict();
     let config = &lease.pooled().hooks.config;
     let keep = match verdict {
         H1Verdict::Reuse(_) if !config.keep_alive => {
@@ -34,9 +34,7 @@ fn decide(lease: &mut ConnectionLease) -> Verdict {
         H1Verdict::Upgraded => return Verdict::Close(CloseReason::Upgraded),
         H1Verdict::Close(reason) => return Verdict::Close(translate(reason)),
     };
-    let conn = lease.conn_mut();
-    conn.end();
-    match conn.rest() {
+    match lease.conn_mut().rest() {
         Ok(()) => Verdict::Keep(keep),
         Err(reason) => Verdict::Close(reason),
     }

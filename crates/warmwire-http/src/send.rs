@@ -213,7 +213,7 @@ fn start(
         headers: &head.headers,
         defaults: &config.default_headers,
     };
-    lease.conn_mut().begin().start(config.h1, &request, body, trace.acquired)
+    lease.conn_mut().wire.start(config.h1, &request, body, trace.acquired)
 }
 
 fn target(head: &Head) -> Target<'_> {
@@ -260,7 +260,7 @@ fn poll_end(
             Poll::Ready(Err(fault)) => return Poll::Ready(End::Fault(fault)),
             Poll::Pending => match ready!(poll_timers(conn, trace, continue_at, cx)) {
                 Some(timer) => return Poll::Ready(End::Timer(timer)),
-                None => conn.wire_mut().exchange.skip_wait_for_continue(),
+                None => conn.wire.exchange.skip_wait_for_continue(),
             },
         }
     }
@@ -273,11 +273,11 @@ fn poll_timers(
     continue_at: &mut Option<Instant>,
     cx: &mut Context<'_>,
 ) -> Poll<Option<Timer>> {
-    let last = conn.wire().progress().last;
+    let last = conn.wire.progress().last;
     let response = deadline(last, trace.timeouts.response, Timer::Response);
     let total = trace.total_deadline().map(|at| (at, Timer::Total));
     let mut until = earlier(response, total).map(|(at, timer)| (at, Some(timer)));
-    if conn.wire().exchange.awaiting_continue() {
+    if conn.wire.exchange.awaiting_continue() {
         let wait = trace.timeouts.expect_continue;
         let at = *continue_at.get_or_insert_with(|| Instant::now() + wait);
         if until.is_none_or(|(other, _)| at < other) {
@@ -290,8 +290,8 @@ fn poll_timers(
 
 /// What was being done, and how much of the request may have arrived.
 fn state(conn: &Conn) -> (Phase, Sent) {
-    let phase = if conn.wire().is_sending() { Phase::Send } else { Phase::Head };
-    (phase, conn.wire().exchange.sent())
+    let phase = if conn.wire.is_sending() { Phase::Send } else { Phase::Head };
+    (phase, conn.wire.exchange.sent())
 }
 
 fn time_out(lease: ConnectionLease, trace: &Trace, timer: Timer) -> Box<Failed> {
@@ -304,7 +304,7 @@ fn time_out(lease: ConnectionLease, trace: &Trace, timer: Timer) -> Box<Failed> 
 
 fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> {
     let (phase, sent) = state(lease.conn());
-    let wire = lease.conn_mut().wire_mut();
+    let wire = &mut lease.conn_mut().wire;
     let reused = trace.connection.as_ref().is_some_and(ConnectionInfo::reused);
     let stale = reused && !wire.exchange.received_any() && is_lost(&fault);
     let unused_body = wire.take_unused_body();
@@ -316,7 +316,7 @@ fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> 
 /// connection is given back before the caller sees the response.
 fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: Box<ResponseHead>) -> Response {
     let now = Instant::now();
-    let wire = lease.conn_mut().wire_mut();
+    let wire = &mut lease.conn_mut().wire;
     // An answer before the request was sent to its end: what was sent by then counts.
     let sent_at = wire.progress().last.min(now);
     trace.timings.sent = sent_at.saturating_duration_since(trace.acquired);

@@ -1,13 +1,12 @@
 //! One exchange on a connection: drives `warmwire-h1` over its stream.
 //!
-//! The state of an exchange is half a kilobyte that would be moved about with every request, so
-//! it is boxed, and the boxes are kept per thread for the next one.
+//! The state of an exchange stays in the connection's own allocation and is reset for the next
+//! one: it is six hundred bytes that would otherwise be moved about for every request.
 //!
 //! Both halves run at once. Nothing here waits for anything but the stream and the request's own
 //! body; timers and what a failure means are the callers' ([`send`](crate::send) for the head,
 //! [`incoming`](crate::incoming) for the body).
 
-use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -107,33 +106,8 @@ impl Outgoing {
     }
 }
 
-/// Kept per thread, 32 KiB: one for each request that is under way on it at once, up to a number
-/// beyond which allocating one no longer shows.
-const KEPT: usize = 64;
-
-thread_local! {
-    static STORE: RefCell<Vec<Box<Wire>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// One of those kept, or a new one. What its last exchange left is replaced by [`Wire::start`].
-pub(crate) fn take() -> Box<Wire> {
-    let kept = STORE.try_with(|store| store.borrow_mut().pop());
-    kept.ok().flatten().unwrap_or_else(|| Box::new(Wire::new()))
-}
-
-/// Keeps one whose exchange is over.
-pub(crate) fn give(wire: Box<Wire>) {
-    // At the end of a thread the store may be gone already.
-    let _ = STORE.try_with(|store| {
-        let mut store = store.borrow_mut();
-        if store.len() < KEPT {
-            store.push(wire);
-        }
-    });
-}
-
 impl Wire {
-    fn new() -> Wire {
+    pub(crate) fn new() -> Wire {
         Wire {
             exchange: Exchange::new(Limits::default()),
             body: Body::empty(),
