@@ -5,7 +5,7 @@
 //! Every token of the pool lives in a guard whose drop repairs the count, so that a future may be
 //! dropped at any await.
 //!
-//! The file names its locks by `crate::sync`, so that `tests/it/shuttle.rs` can include it and
+//! The file names its locks by `crate::sync`, so that `tests/schedules` can include it and
 //! run it under every schedule.
 
 use std::task::{Context, Poll};
@@ -128,11 +128,12 @@ where
     fn carry_out(&self, decided: Decided<K, C>) {
         let Decided { actions, left } = decided;
         if !actions.is_empty() {
-            for waker in actions.wake {
-                waker.wake();
-            }
+            // First, since who is woken may open a connection in the place of one that is closed.
             for closed in actions.closed {
                 self.hooks.closed(closed);
+            }
+            for waker in actions.wake {
+                waker.wake();
             }
         }
         if left.alarm != Alarm::AsBefore || left.drained {

@@ -4,8 +4,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tokio::net::TcpStream;
+
 use crate::race::{Tried, race};
-use crate::{BoxFuture, Io, Socket, SocketOptions};
+use crate::{BoxFuture, Io, SocketOptions};
 
 /// Opens a transport in place of the built-in TCP connect: a simulated network, a tunnel, a
 /// scripted peer in a test.
@@ -79,9 +81,8 @@ impl TcpConnect {
         &self,
         addresses: Vec<SocketAddr>,
         tried: &mut Tried,
-    ) -> Option<(SocketAddr, Socket)> {
+    ) -> Option<(SocketAddr, TcpStream)> {
         let delay = self.happy_eyeballs_delay.max(Duration::from_millis(10));
-        let won = race(addresses, delay, tried, |address| self.socket.connect(address)).await;
-        won.map(|(address, stream)| (address, Socket::Tcp(stream)))
+        race(addresses, delay, tried, |address| self.socket.connect(address)).await
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::TryFutureExt;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout_at};
 
@@ -59,7 +60,7 @@ pub struct Connector {
     pub resolver: Arc<dyn Resolve>,
     /// How TCP is connected.
     pub tcp: TcpConnect,
-    /// Connects in place of [`tcp`](Self::tcp) where it is set (never for Unix sockets).
+    /// Connects in place of the built-in TCP connect where it is set (never for Unix sockets).
     pub custom: Option<Arc<dyn Connect>>,
     /// TLS settings of all targets.
     pub tls: Tls,
@@ -83,7 +84,10 @@ impl Connector {
     ) -> Result<Connected, ConnectError> {
         let mut progress = Progress::new(timeout);
         match self.transport(target, &mut progress).await {
-            Ok(transport) => self.secure(target, transport, progress).await,
+            Ok(transport) if !target.tls => Ok(transport.plain(progress.finish())),
+            // Boxed, as all but the plain TCP connect is: a handshake's future is three times as
+            // large as the rest, and a burst of plain connects would carry the room for it.
+            Ok(transport) => Box::pin(self.secure(target, transport, progress)).await,
             Err(fault) => Err(progress.failed(fault)),
         }
     }
@@ -95,9 +99,9 @@ impl Connector {
     ) -> Result<Transport, ConnectFault> {
         if let Some(path) = &target.unix {
             progress.enter(ConnectPhase::Connect);
-            let socket = progress.within(connect_unix(path)).await?;
+            let socket = progress.within(Box::pin(connect_unix(path))).await?;
             let socket = Socket::Unix(socket.map_err(ConnectFault::Connect)?);
-            return Ok(Transport { socket, remote: None });
+            return Ok(Transport::without_addresses(socket));
         }
         let addresses = self.addresses(target, progress).await?;
         progress.enter(ConnectPhase::Connect);
@@ -106,7 +110,7 @@ impl Connector {
                 let asked = ConnectTarget::new(target.host.clone(), target.port, addresses);
                 let stream = progress.within(custom.connect(asked)).await?;
                 let socket = Socket::Custom(stream.map_err(ConnectFault::Connect)?);
-                Ok(Transport { socket, remote: None })
+                Ok(Transport::without_addresses(socket))
             }
             None => self.tcp(addresses, progress).await,
         }
@@ -138,7 +142,11 @@ impl Connector {
         let won = progress.within(self.tcp.connect(addresses, &mut tried)).await;
         progress.attempts = tried.into_attempts();
         match won? {
-            Some((address, socket)) => Ok(Transport { socket, remote: Some(address) }),
+            Some((address, stream)) => Ok(Transport {
+                local: stream.local_addr().ok(),
+                remote: Some(address),
+                socket: Socket::Tcp(stream),
+            }),
             None => {
                 let kind =
                     progress.attempts.last().map_or(io::ErrorKind::Other, |a| a.error.kind());
@@ -153,22 +161,17 @@ impl Connector {
         transport: Transport,
         mut progress: Progress,
     ) -> Result<Connected, ConnectError> {
-        let Transport { socket, remote } = transport;
-        let local = match &socket {
-            Socket::Tcp(tcp) => tcp.local_addr().ok(),
-            _ => None,
-        };
-        let (stream, tls) = if target.tls {
-            progress.enter(ConnectPhase::Tls);
-            let handshake = self.tls.handshake(&target.host, socket);
-            match progress.within(handshake).await.and_then(|done| done) {
-                Ok((stream, info)) => (Stream::Tls(Box::new(stream)), Some(info)),
-                Err(fault) => return Err(progress.failed(fault)),
+        progress.enter(ConnectPhase::Tls);
+        let Transport { socket, local, remote } = transport;
+        let handshake = self.tls.handshake(&target.host, socket);
+        match progress.within(handshake).await.and_then(|done| done) {
+            Ok((stream, info)) => {
+                let stream = Stream::Tls(Box::new(stream));
+                let (tls, phases) = (Some(info), progress.finish());
+                Ok(Connected { stream, local, remote, tls, phases })
             }
-        } else {
-            (Stream::Plain(socket), None)
-        };
-        Ok(Connected { stream, local, remote, tls, phases: progress.finish() })
+            Err(fault) => Err(progress.failed(fault)),
+        }
     }
 }
 
@@ -182,12 +185,28 @@ async fn connect_unix(path: &std::path::Path) -> io::Result<UnixStream> {
 
 struct Transport {
     socket: Socket,
+    local: Option<SocketAddr>,
     remote: Option<SocketAddr>,
 }
 
+impl Transport {
+    /// Of a stream that has no addresses of its own.
+    fn without_addresses(socket: Socket) -> Transport {
+        Transport { socket, local: None, remote: None }
+    }
+
+    fn plain(self, phases: Phases) -> Connected {
+        let Transport { socket, local, remote } = self;
+        Connected { stream: Stream::Plain(socket), local, remote, tls: None, phases }
+    }
+}
+
+/// What stands for no timeout at all: 30 years, which every clock can hold.
+const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+
 /// The clock of one connect: which phase is running and what the others took.
 struct Progress {
-    deadline: Option<Instant>,
+    deadline: Instant,
     phase: ConnectPhase,
     since: Instant,
     phases: Phases,
@@ -198,7 +217,7 @@ impl Progress {
     fn new(timeout: Option<Duration>) -> Self {
         let now = Instant::now();
         Progress {
-            deadline: timeout.and_then(|timeout| now.checked_add(timeout)),
+            deadline: now + timeout.unwrap_or(FOR_EVER).min(FOR_EVER),
             phase: ConnectPhase::Dns,
             since: now,
             phases: Phases::default(),
@@ -222,11 +241,12 @@ impl Progress {
         self.phases
     }
 
-    async fn within<F: Future>(&self, future: F) -> Result<F::Output, ConnectFault> {
-        match self.deadline {
-            None => Ok(future.await),
-            Some(at) => timeout_at(at, future).await.map_err(|_| ConnectFault::TimedOut),
-        }
+    /// Not an `async fn`, which would hold `future` twice.
+    fn within<F: Future>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, ConnectFault>> + use<F> {
+        timeout_at(self.deadline, future).map_err(|_| ConnectFault::TimedOut)
     }
 
     fn failed(mut self, fault: ConnectFault) -> ConnectError {

@@ -6,7 +6,7 @@
 //!
 //! [`Connector::connect`] goes through three phases, each of which is measured and named in the
 //! error when it fails: look-up ([`Resolve`]), TCP or Unix connect (addresses raced as RFC 8305
-//! says, see [`race`]) and the TLS handshake.
+//! says) and the TLS handshake.
 
 mod connect;
 mod connector;

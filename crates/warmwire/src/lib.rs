@@ -5,6 +5,9 @@
 //! |---|---|---|
 //! | `http` | [`Agent`], in [`http`] | yes |
 //! | `full` | everything | |
+//!
+//! The [`manual`] has what the single items do not say: each default with its reason, when a
+//! connection is used again, limits, errors.
 
 #[cfg(feature = "http")]
 #[doc(inline)]
@@ -14,3 +17,6 @@ pub use warmwire_http::{Agent, Error};
 #[cfg(feature = "http")]
 #[doc(inline)]
 pub use warmwire_http as http;
+
+#[cfg(feature = "http")]
+pub mod manual;

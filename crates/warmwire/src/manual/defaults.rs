@@ -1,0 +1,57 @@
+//! Each default of the agent, with its reason.
+//!
+//! A default is right for those who do not know that it exists. So what is on by default cannot
+//! surprise, and what makes requests wait or fail is off until somebody asks for it. The one
+//! exception is time: a wait without an end is worse than an error with numbers.
+//!
+//! | option | default | why |
+//! |---|---|---|
+//! | [`max_connections`] | no limit | A limit makes requests wait, and only the caller knows what the server bears. |
+//! | [`max_total_connections`] | no limit | The same. |
+//! | [`max_waiting`] | no limit | Nothing waits without `max_connections`; and the wait is bounded in time. |
+//! | [`max_idle`] | 256 per origin | Far more than a steady load needs, and a bound on what a spike leaves behind. agentkeepalive has the same. |
+//! | [`idle_timeout`] | 4 s | Node closes after 5 s, the shortest among common servers. Where a server says how long it keeps a connection, that counts. |
+//! | [`max_idle_timeout`] | 10 min | How far such a server is believed. undici has the same. |
+//! | [`max_lifetime`] | no limit | Closing a connection that works costs a handshake. Set it where names change their addresses. |
+//! | [`max_requests_per_connection`] | no limit | The same; servers that have a limit say `Connection: close`. |
+//! | [`scheduling`] | last in, first out | After a spike the surplus stays idle and is closed, and the connection that was used last is the least likely to be stale. |
+//! | [`acquire_timeout`] | 30 s | Connections that are held by mistake show as an error and not as a hang. |
+//! | [`connect_timeout`] | 10 s | Look-up, connect and handshake together: several lost packets, and not the minutes of the system. |
+//! | [`response_timeout`] | 5 min | The slowest answers of APIs take minutes; a server that is gone must not hold a connection for ever. undici has the same. |
+//! | [`read_timeout`] | 5 min | The same for each piece of a body. |
+//! | [`timeout`] | none | The whole exchange has no length that would suit both a status page and a download. |
+//! | [`expect_continue_timeout`] | 1 s | Servers that do not know `Expect` say nothing; curl waits as long. |
+//! | [`tcp_nodelay`] | on | Requests are written whole; to hold the last packet back only makes them late. |
+//! | [`tcp_keepalive`] | after 15 s | Finds a peer that has gone without a word before the middleboxes forget the connection. |
+//! | [`tcp_keepalive_probes`] | every 15 s, 3 times | A peer that is gone is noticed within a minute. |
+//! | [`happy_eyeballs_delay`] | 250 ms | RFC 8305 recommends it. |
+//! | [`drain_bytes`] | 64 KiB | About what comes in the time of a handshake: reading the rest of a dropped response is cheaper than a new connection. |
+//! | [`drain_time`] | 50 ms | The same in time. |
+//! | [`max_response_head`] | 64 KiB | Large cookies and security policies stay below half of it. |
+//! | [`max_response_headers`] | 100 lines | As hyper. |
+//! | [`keep_alive`] | on | It is what the agent is for. |
+//!
+//! [`max_connections`]: crate::http::AgentBuilder::max_connections
+//! [`max_total_connections`]: crate::http::AgentBuilder::max_total_connections
+//! [`max_waiting`]: crate::http::AgentBuilder::max_waiting
+//! [`max_idle`]: crate::http::AgentBuilder::max_idle
+//! [`idle_timeout`]: crate::http::AgentBuilder::idle_timeout
+//! [`max_idle_timeout`]: crate::http::AgentBuilder::max_idle_timeout
+//! [`max_lifetime`]: crate::http::AgentBuilder::max_lifetime
+//! [`max_requests_per_connection`]: crate::http::AgentBuilder::max_requests_per_connection
+//! [`scheduling`]: crate::http::AgentBuilder::scheduling
+//! [`acquire_timeout`]: crate::http::AgentBuilder::acquire_timeout
+//! [`connect_timeout`]: crate::http::AgentBuilder::connect_timeout
+//! [`response_timeout`]: crate::http::AgentBuilder::response_timeout
+//! [`read_timeout`]: crate::http::AgentBuilder::read_timeout
+//! [`timeout`]: crate::http::AgentBuilder::timeout
+//! [`expect_continue_timeout`]: crate::http::AgentBuilder::expect_continue_timeout
+//! [`tcp_nodelay`]: crate::http::AgentBuilder::tcp_nodelay
+//! [`tcp_keepalive`]: crate::http::AgentBuilder::tcp_keepalive
+//! [`tcp_keepalive_probes`]: crate::http::AgentBuilder::tcp_keepalive_probes
+//! [`happy_eyeballs_delay`]: crate::http::AgentBuilder::happy_eyeballs_delay
+//! [`drain_bytes`]: crate::http::AgentBuilder::drain_bytes
+//! [`drain_time`]: crate::http::AgentBuilder::drain_time
+//! [`max_response_head`]: crate::http::AgentBuilder::max_response_head
+//! [`max_response_headers`]: crate::http::AgentBuilder::max_response_headers
+//! [`keep_alive`]: crate::http::AgentBuilder::keep_alive

@@ -1,0 +1,65 @@
+//! When a connection is used again, the race that is left, and what `sent` means.
+//!
+//! # When a connection is kept
+//!
+//! After an exchange whose end is certain, on both sides: the request was sent whole, the response
+//! was read whole, neither side asked to close, and nothing follows the response. A response that
+//! ends with the connection, a message cut short, bytes that nobody asked for: each closes the
+//! connection, and [`CloseReason`](crate::http::CloseReason) says which it was.
+//!
+//! It is kept for as long as the server says in `Keep-Alive: timeout=N`, less a second, or less a
+//! tenth if `N` is small; at most
+//! [`max_idle_timeout`](crate::http::AgentBuilder::max_idle_timeout). A server that says nothing
+//! gets [`idle_timeout`](crate::http::AgentBuilder::idle_timeout). `timeout=0` and `max=1` mean: do
+//! not keep it.
+//!
+//! A response that is dropped before its end keeps its connection only if the rest is small: it is
+//! then read in the background. See [`drain_bytes`](crate::http::AgentBuilder::drain_bytes).
+//!
+//! # The race
+//!
+//! A server may close an idle connection at any moment, also in the one in which a request is on
+//! its way to it. The agent makes that rare and then harmless.
+//!
+//! *Rare:* it closes first, by the times above. It watches idle connections and drops those on
+//! which anything happens. And it looks at a connection before it uses it again: the end of file, a
+//! reset, or surplus bytes, and the next connection is taken. The look is without the system call
+//! if the connection was idle for less than a millisecond and the request could be sent again.
+//!
+//! *Harmless:* what is left is answered by the retry rule. A request that fails on a **reused**
+//! connection **before a byte of the response** came is sent again, **once**, on a fresh
+//! connection, if one of these holds:
+//!
+//! - nothing of it was sent;
+//! - its method is idempotent (RFC 9110, section 9.2.2): `GET`, `HEAD`, `OPTIONS`, `TRACE`, `PUT`,
+//!   `DELETE`;
+//! - the caller said so, by
+//!   [`idempotent(true)`](crate::http::RequestBuilder::idempotent);
+//!
+//! and if its body can be sent again: no body, or one in memory, or a stream of which nothing was
+//! taken yet. A failure on a fresh connection is never answered by a repeat.
+//!
+//! A `POST` may be made safe to repeat by a key that the server knows it by:
+//!
+//! ```no_run
+//! # async fn example(agent: warmwire::Agent) -> Result<(), warmwire::Error> {
+//! let response = agent
+//!     .post("https://api.example.com/v1/charges")
+//!     .header("idempotency-key", "a8098c1a-f86e-11da-bd1a-00112444be1e")
+//!     .idempotent(true)
+//!     .body("amount=100")
+//!     .send()
+//!     .await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What `sent` means
+//!
+//! Every error has [`sent()`](crate::http::Error::sent):
+//!
+//! | value | the server | to send it again |
+//! |---|---|---|
+//! | [`No`](crate::http::Sent::No) | has got nothing of the request | is always safe |
+//! | [`Maybe`](crate::http::Sent::Maybe) | may have got some or all of it, and may have acted on it | is safe if the request is idempotent |
+//! | [`Yes`](crate::http::Sent::Yes) | has got it: it has answered | repeats it |
