@@ -120,7 +120,7 @@ async fn f012_snapshots_add_up_at_every_moment() {
 
 #[tokio::test(start_paused = true)]
 async fn f012_origins_sum_up_to_the_total() {
-    let server = Server::memory(|peer| peer.echo_targets());
+    let server = Server::memory(Peer::echo_targets);
     let agent = Agent::builder()
         .max_connections(2)
         .idle_timeout(ms(60_000))
@@ -149,7 +149,7 @@ async fn f012_origins_sum_up_to_the_total() {
 
 #[tokio::test(start_paused = true)]
 async fn f117_counters_of_a_known_load() {
-    let server = Server::memory(|peer| peer.echo_targets());
+    let server = Server::memory(Peer::echo_targets);
     let agent = Agent::builder()
         .max_connections(5)
         .idle_timeout(ms(100))
@@ -173,7 +173,7 @@ async fn f117_counters_of_a_known_load() {
 
 #[tokio::test(start_paused = true)]
 async fn snapshots_can_be_compared_and_shown() {
-    let server = Server::memory(|peer| peer.echo_targets());
+    let server = Server::memory(Peer::echo_targets);
     let agent = Agent::builder().connector(memory(&server)).build().unwrap();
     let before = agent.stats();
     assert!(!agent.stats().changed_since(&before));
@@ -311,7 +311,7 @@ async fn events_of_the_queue_and_of_failed_dials() {
 
 #[tokio::test]
 async fn a_callback_that_panics_harms_nobody() {
-    let server = Server::tcp(|peer| peer.echo_targets()).await;
+    let server = Server::tcp(Peer::echo_targets).await;
     let agent = Agent::builder()
         .max_connections(2)
         .idle_timeout(ms(30))
@@ -330,7 +330,7 @@ async fn a_callback_that_panics_harms_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_callback_that_is_slow_delays_its_own_task_only() {
-    let server = Server::tcp(|peer| peer.echo_targets()).await;
+    let server = Server::tcp(Peer::echo_targets).await;
     let (go, wait) = mpsc::channel();
     let (wait, slow) = (Mutex::new(wait), format!("localhost:{}", server.address().port()));
     let agent = Agent::builder()

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use warmwire_http::{Agent, CloseReason, ErrorKind, Phase};
-use warmwire_testkit::{Gate, Server, ok};
+use warmwire_testkit::{Gate, Peer, Server, ok};
 
 use crate::support::{get, spawn_get, until};
 
@@ -131,7 +131,7 @@ async fn ipv6_literals_are_connected_to_as_they_are() {
 
 #[tokio::test]
 async fn f099_the_local_address_is_the_one_that_was_set() {
-    let server = Server::tcp(|peer| peer.echo_targets()).await;
+    let server = Server::tcp(Peer::echo_targets).await;
     let local = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
     let agent = Agent::builder().local_address(local).build().unwrap();
     let response = agent.get(server.url("/")).send().await.unwrap();
@@ -159,7 +159,7 @@ fn keepalive_left(port: u16) -> Option<Duration> {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn f121_tcp_keepalive_is_set_on_the_socket() {
-    let server = Server::tcp(|peer| peer.echo_targets()).await;
+    let server = Server::tcp(Peer::echo_targets).await;
     let agent = Agent::builder().tcp_keepalive(Duration::from_secs(100)).build().unwrap();
     let response = agent.get(server.url("/")).send().await.unwrap();
     let port = response.connection().local_address().unwrap().port();
@@ -179,7 +179,7 @@ async fn f121_tcp_keepalive_is_set_on_the_socket() {
 #[tokio::test]
 async fn f094_a_dead_address_of_a_name_does_not_hold_up_the_other() {
     use crate::support::ResolveWith;
-    let server = Server::tcp(|peer| peer.echo_targets()).await;
+    let server = Server::tcp(Peer::echo_targets).await;
     // Nothing listens at ::1, so the second address is tried at once.
     let both = ResolveWith(|_| async {
         Ok(vec![IpAddr::V6(std::net::Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)])
