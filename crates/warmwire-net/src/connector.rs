@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::TryFutureExt;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout_at};
 
@@ -84,8 +85,8 @@ impl Connector {
         let mut progress = Progress::new(timeout);
         match self.transport(target, &mut progress).await {
             Ok(transport) if !target.tls => Ok(transport.plain(progress.finish())),
-            // Boxed: a handshake's future is three times as large as the rest, and plain
-            // connections would carry the room for it.
+            // Boxed, as all but the plain TCP connect is: a handshake's future is three times as
+            // large as the rest, and a burst of plain connects would carry the room for it.
             Ok(transport) => Box::pin(self.secure(target, transport, progress)).await,
             Err(fault) => Err(progress.failed(fault)),
         }
@@ -98,7 +99,7 @@ impl Connector {
     ) -> Result<Transport, ConnectFault> {
         if let Some(path) = &target.unix {
             progress.enter(ConnectPhase::Connect);
-            let socket = progress.within(connect_unix(path)).await?;
+            let socket = progress.within(Box::pin(connect_unix(path))).await?;
             let socket = Socket::Unix(socket.map_err(ConnectFault::Connect)?);
             return Ok(Transport::without_addresses(socket));
         }
@@ -200,9 +201,12 @@ impl Transport {
     }
 }
 
+/// What stands for no timeout at all: 30 years, which every clock can hold.
+const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+
 /// The clock of one connect: which phase is running and what the others took.
 struct Progress {
-    deadline: Option<Instant>,
+    deadline: Instant,
     phase: ConnectPhase,
     since: Instant,
     phases: Phases,
@@ -213,7 +217,7 @@ impl Progress {
     fn new(timeout: Option<Duration>) -> Self {
         let now = Instant::now();
         Progress {
-            deadline: timeout.and_then(|timeout| now.checked_add(timeout)),
+            deadline: now + timeout.unwrap_or(FOR_EVER).min(FOR_EVER),
             phase: ConnectPhase::Dns,
             since: now,
             phases: Phases::default(),
@@ -237,11 +241,12 @@ impl Progress {
         self.phases
     }
 
-    async fn within<F: Future>(&self, future: F) -> Result<F::Output, ConnectFault> {
-        match self.deadline {
-            None => Ok(future.await),
-            Some(at) => timeout_at(at, future).await.map_err(|_| ConnectFault::TimedOut),
-        }
+    /// Not an `async fn`, which would hold `future` twice.
+    fn within<F: Future>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, ConnectFault>> + use<F> {
+        timeout_at(self.deadline, future).map_err(|_| ConnectFault::TimedOut)
     }
 
     fn failed(mut self, fault: ConnectFault) -> ConnectError {

@@ -82,7 +82,7 @@ async fn f073_a_dropped_large_or_endless_body_closes_its_connection() {
         while let Some(request) = peer.request().await {
             match request.target.as_str() {
                 "/large" => {
-                    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\nx").await
+                    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\nx").await;
                 }
                 "/endless" => {
                     peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").await;
@@ -430,7 +430,7 @@ async fn json_forms_and_queries_arrive_as_they_should() {
 
 #[tokio::test]
 async fn headers_of_the_agent_and_of_the_request() {
-    let server = Server::tcp(|peer| peer.echo_targets()).await;
+    let server = Server::tcp(Peer::echo_targets).await;
     let agent = Agent::builder()
         .user_agent("tester/1")
         .default_header("x-team", "payments")

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::task::yield_now;
 use warmwire_http::{Agent, AgentBuilder, Body, Error, Io};
-use warmwire_testkit::{Certificates, Server, guarded, ok};
+use warmwire_testkit::{Certificates, Peer, Server, guarded, ok};
 
 use crate::support::{ConnectWith, ResolveWith, check, get, loopback, poll_times, until};
 
@@ -195,7 +195,7 @@ async fn f042_a_request_dropped_at_any_moment_of_its_wait_is_not_noticed() {
 #[tokio::test]
 async fn f078_a_request_over_tls_dropped_at_any_await_is_not_noticed() {
     let certificates = Certificates::new();
-    let server = Server::tls(certificates.server(), |peer| peer.echo_targets()).await;
+    let server = Server::tls(certificates.server(), Peer::echo_targets).await;
     let url = format!("https://localhost:{}", server.address().port());
     for polls in 0..40 {
         let tls = warmwire_http::Tls::new().roots_pem(certificates.root_pem());

@@ -86,7 +86,7 @@ async fn f095_unknown_name() {
 
 #[tokio::test]
 async fn f094_refusal_names_every_address() {
-    let server = Server::tcp(|peer| peer.echo_targets()).await;
+    let server = Server::tcp(Peer::echo_targets).await;
     let port = server.address().port();
     drop(server);
     let both = ResolveWith(|_| async {
@@ -145,7 +145,7 @@ fn trusting(certificates: &Certificates) -> Tls {
 }
 
 async fn tls_failure(tls: ServerTls, trusted: &Certificates) -> Error {
-    let server = Server::tls(tls, |peer| peer.echo_targets()).await;
+    let server = Server::tls(tls, Peer::echo_targets).await;
     let agent = Agent::builder().tls(trusting(trusted)).resolver(loopback()).build().unwrap();
     let url = format!("https://localhost:{}/", server.address().port());
     let error = get(&agent, url).await.unwrap_err();
@@ -386,7 +386,7 @@ impl http_body::Body for Lying {
 
 #[tokio::test(start_paused = true)]
 async fn bodies_that_lie_or_fail_end_their_connection() {
-    let server = Server::memory(|peer| peer.echo_targets());
+    let server = Server::memory(Peer::echo_targets);
     let agent = Agent::builder().connector(memory(&server)).build().unwrap();
     let post = |body: Body| agent.post(MEMORY).body(body).send();
     // More than is read ahead to see whether a body is in memory.
@@ -418,7 +418,7 @@ async fn bodies_that_lie_or_fail_end_their_connection() {
 
 #[tokio::test(start_paused = true)]
 async fn f111_a_closed_agent_refuses() {
-    let server = Server::memory(|peer| peer.echo_targets());
+    let server = Server::memory(Peer::echo_targets);
     let agent = Agent::builder().connector(memory(&server)).build().unwrap();
     get(&agent, MEMORY).await.unwrap();
     agent.close().await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 use warmwire_http::{Agent, CloseReason, ErrorKind, Io};
-use warmwire_testkit::{Gate, Random, Server, guarded, ok};
+use warmwire_testkit::{Gate, Peer, Random, Server, guarded, ok};
 
 use crate::support::{
     ConnectWith, Gauge, MEMORY, counted, get, memory, poll_times, spawn_get, until,
@@ -80,7 +80,7 @@ async fn f040_no_queue_at_all_refuses_what_cannot_start_at_once() {
 
 #[tokio::test]
 async fn f023_requests_dropped_while_their_dial_runs_leave_no_trace() {
-    let server = Server::tcp(|peer| peer.echo_targets()).await;
+    let server = Server::tcp(Peer::echo_targets).await;
     let agent = Agent::builder().max_connections(1).build().unwrap();
     let one = spawn_get(&agent, server.url("/a"));
     let two = spawn_get(&agent, server.url("/b"));
@@ -254,7 +254,7 @@ async fn f051_a_freed_connection_serves_before_a_slow_dial() {
 
 #[tokio::test(start_paused = true)]
 async fn total_limit_closes_the_longest_idle_of_other_origins_first() {
-    let server = Server::memory(|peer| peer.echo_targets());
+    let server = Server::memory(Peer::echo_targets);
     let agent = Agent::builder()
         .max_total_connections(2)
         .idle_timeout(Duration::from_secs(60))
@@ -315,7 +315,7 @@ async fn f070_surplus_idle_connections_close_and_the_kept_ones_are_reused() {
 
 #[tokio::test]
 async fn f070_max_idle_of_zero_closes_after_each_response() {
-    let server = Server::tcp(|peer| peer.echo_targets()).await;
+    let server = Server::tcp(Peer::echo_targets).await;
     let agent = Agent::builder().max_idle(0).build().unwrap();
     for n in 0..5 {
         let response = agent.get(server.url("/")).send().await.unwrap();
@@ -328,7 +328,7 @@ async fn f070_max_idle_of_zero_closes_after_each_response() {
 
 #[tokio::test]
 async fn keep_alive_off_says_so_and_opens_a_connection_for_each_request() {
-    let server = Server::tcp(|peer| peer.echo_targets()).await;
+    let server = Server::tcp(Peer::echo_targets).await;
     let agent = Agent::builder().keep_alive(false).build().unwrap();
     for _ in 0..3 {
         get(&agent, server.url("/")).await.unwrap();
@@ -341,7 +341,7 @@ async fn keep_alive_off_says_so_and_opens_a_connection_for_each_request() {
 
 #[tokio::test]
 async fn a_connection_takes_as_many_requests_as_it_may() {
-    let server = Server::tcp(|peer| peer.echo_targets()).await;
+    let server = Server::tcp(Peer::echo_targets).await;
     let agent = Agent::builder().max_requests_per_connection(3).build().unwrap();
     for _ in 0..9 {
         get(&agent, server.url("/")).await.unwrap();

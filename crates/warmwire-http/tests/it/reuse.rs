@@ -224,7 +224,7 @@ impl AsyncWrite for Brittle {
 #[tokio::test(start_paused = true)]
 async fn f030_a_request_of_which_nothing_left_is_sent_again_whatever_it_is() {
     for (name, method, make, _) in MATRIX {
-        let server = Server::memory(|peer| peer.echo_targets());
+        let server = Server::memory(Peer::echo_targets);
         let broken = Arc::new(AtomicBool::new(false));
         let (dialer, first) = (server.dialer(), std::sync::Mutex::new(Some(broken.clone())));
         let connector = ConnectWith(move |_| {

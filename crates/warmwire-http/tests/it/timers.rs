@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use warmwire_http::{Agent, AgentBuilder, CloseReason, Scheduling};
-use warmwire_testkit::{Gate, Reply, Server, ok};
+use warmwire_testkit::{Gate, Peer, Reply, Server, ok};
 
 use crate::support::{MEMORY, get, memory, spawn_get, until};
 
@@ -115,7 +115,7 @@ async fn f018_idle_timer_spares_an_active_request() {
 
 #[tokio::test(start_paused = true)]
 async fn f010_lifetime_bounds_a_connection_that_is_never_idle() {
-    let server = Server::memory(|peer| peer.echo_targets());
+    let server = Server::memory(Peer::echo_targets);
     let agent = Agent::builder().max_lifetime(ms(1_000)).connector(memory(&server)).build();
     let agent = agent.unwrap();
     for _ in 0..50 {
@@ -183,7 +183,7 @@ async fn f029_lifo_lets_a_spikes_surplus_go_and_fifo_keeps_it() {
 }
 
 async fn idle_connection_is_closed_without_a_call() {
-    let server = Server::tcp(|peer| peer.echo_targets()).await;
+    let server = Server::tcp(Peer::echo_targets).await;
     let agent = Agent::builder().idle_timeout(ms(50)).build().unwrap();
     get(&agent, server.url("/")).await.unwrap();
     server.until(|counts| counts.accepted == 1 && counts.open == 0).await;
