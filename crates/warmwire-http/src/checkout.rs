@@ -191,6 +191,11 @@ async fn wait(
         match granted {
             Granted::Lease(lease) => return Ok(lease),
             Granted::Open(permit) => {
+                if dialling {
+                    // The dial before died without a word: its runtime is being shut down. It
+                    // must get the chance to drop this task too, or the two would go in circles.
+                    tokio::task::yield_now().await;
+                }
                 dialling = true;
                 dial::spawn(core, trace.key.clone(), trace.timeouts.connect, permit, None);
             }
