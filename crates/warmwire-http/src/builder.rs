@@ -15,6 +15,10 @@ use crate::core::{AgentHooks, Config, Core, Drain, Timeouts};
 use crate::error::{Error, ErrorKind};
 use crate::event::{Event, Observer};
 
+/// A year. The task that notices when peers close idle connections runs while one has a deadline, so
+/// every idle connection must have one that the clock can hold.
+const LONGEST_IDLE: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// Builds an [`Agent`].
 ///
 /// # Defaults
@@ -139,13 +143,13 @@ impl AgentBuilder {
     }
 
     /// How long a connection may be idle if the server does not say how long it keeps it. Zero
-    /// closes every connection after its exchange. Default 4 s: below the 5 s after which Node's
-    /// servers close.
+    /// closes every connection after its exchange; more than a year counts as a year. Default
+    /// 4 s: below the 5 s after which Node's servers close.
     #[doc(alias = "freeSocketTimeout")]
     #[doc(alias = "keepAliveTimeout")]
     #[doc(alias = "pool_idle_timeout")]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.limits.idle_timeout = Some(timeout);
+        self.limits.idle_timeout = Some(timeout.min(LONGEST_IDLE));
         self
     }
 
@@ -154,7 +158,7 @@ impl AgentBuilder {
     /// up to this. Default 10 min, as undici's.
     #[doc(alias = "keepAliveMaxTimeout")]
     pub fn max_idle_timeout(mut self, timeout: Duration) -> Self {
-        self.max_idle_timeout = timeout;
+        self.max_idle_timeout = timeout.min(LONGEST_IDLE);
         self
     }
 

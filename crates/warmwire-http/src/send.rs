@@ -133,7 +133,7 @@ pub(crate) fn send(
         let spare = body.try_clone();
         let repeatable = spare.is_some() && head.is_idempotent();
         let lease = checkout(core, &mut trace, acquired, repeatable).await?;
-        match exchange(lease, &head, body, &mut trace).await {
+        match exchange(core, lease, &head, body, &mut trace).await {
             Ok(response) => Ok(response),
             // Boxed, as everything rare here is, for the same reason.
             Err(failed) => Box::pin(repeat(core, &head, spare, trace, *failed)).await,
@@ -161,8 +161,15 @@ async fn repeat(
             connection: connection.id(),
         });
     }
-    let lease = checkout_fresh(core, &mut trace).await?;
-    exchange(lease, head, body, &mut trace).await.map_err(|failed| failed.error)
+    let first = error.sent();
+    // What the first attempt may have brought about is not undone by how the second one ends.
+    let honest = |error: Error| match error.sent() {
+        Sent::No => error.with_sent(first),
+        Sent::Maybe | Sent::Yes => error,
+    };
+    let lease = checkout_fresh(core, &mut trace).await.map_err(honest)?;
+    let end = exchange(core, lease, head, body, &mut trace).await;
+    end.map_err(|failed| honest(failed.error))
 }
 
 /// An exchange that failed before the response's head.
@@ -174,12 +181,13 @@ struct Failed {
 }
 
 fn exchange(
+    core: &Core,
     mut lease: ConnectionLease,
     head: &Head,
     body: Body,
     trace: &mut Trace,
 ) -> impl Future<Output = Result<Response, Box<Failed>>> + Send {
-    let started = start(&mut lease, head, body, trace);
+    let started = start(core, &mut lease, head, body, trace);
     async move {
         if let Err(error) = started {
             // Nothing of it was sent: the connection is as it was.
@@ -199,12 +207,12 @@ fn exchange(
 }
 
 fn start(
+    core: &Core,
     lease: &mut ConnectionLease,
     head: &Head,
     body: Body,
     trace: &Trace,
 ) -> Result<(), RequestError> {
-    let core = lease.pooled().clone();
     let config = &core.hooks.config;
     let request = RequestHead {
         method: &head.method,
@@ -321,8 +329,6 @@ fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: Box<ResponseHead
     let sent_at = wire.progress().last.min(now);
     trace.timings.sent = sent_at.saturating_duration_since(trace.acquired);
     trace.timings.first_byte = now.duration_since(sent_at);
-    let connection = trace.connection.clone();
-    let connection = connection.expect("`checkout` has noted the connection that is in use");
     let first = wire.take_ahead();
     let body = match wire.exchange.response_complete() {
         true => {
@@ -331,5 +337,7 @@ fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: Box<ResponseHead
         }
         false => Body::incoming(Incoming::new(lease, first, head.body.length(), trace.clone())),
     };
+    let connection = trace.connection.take();
+    let connection = connection.expect("`checkout` has noted the connection that was used");
     Response { head, body, connection, timings: trace.timings }
 }
