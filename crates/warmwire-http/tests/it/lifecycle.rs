@@ -1,5 +1,6 @@
 //! Warming, evicting, closing, and runtimes that come and go.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -280,9 +281,10 @@ fn f019_a_runtime_that_is_shut_down_mid_request_harms_nobody_else() {
 fn f019_a_dial_that_dies_with_its_runtime_is_made_again_by_who_waits() {
     let peers = many_threads();
     let server = peers.block_on(Server::tcp(Peer::echo_targets));
-    let (address, dials) = (server.address(), std::sync::atomic::AtomicUsize::new(0));
+    let (address, dials) = (server.address(), Arc::new(AtomicUsize::new(0)));
+    let dialled = dials.clone();
     let connector = ConnectWith(move |_| {
-        let number = dials.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        let number = dialled.fetch_add(1, Ordering::SeqCst);
         async move {
             if number == 0 {
                 std::future::pending::<()>().await;
@@ -295,7 +297,7 @@ fn f019_a_dial_that_dies_with_its_runtime_is_made_again_by_who_waits() {
     let (doomed, survivor) = (many_threads(), one_thread());
     doomed.spawn(agent.get(format!("{MEMORY}/doomed")).send());
     survivor.block_on(async {
-        until(&agent, |total| total.connecting == 1).await;
+        until(&agent, |_| dials.load(Ordering::SeqCst) == 1).await;
         let waiting = spawn_get(&agent, format!("{MEMORY}/x"));
         until(&agent, |total| total.waiting == 1).await;
         doomed.shutdown_background();
