@@ -328,7 +328,7 @@ async fn surplus_bytes_behind_a_response_are_nobodys_answer() {
 }
 
 #[tokio::test]
-async fn f107_connection_close_of_the_server_is_obeyed() {
+async fn connection_close_of_the_server_is_obeyed() {
     let server = Server::tcp(|peer| {
         peer.serve(|request| {
             let reply = warmwire_testkit::Reply::new(200).header("Connection", "close");
