@@ -13,7 +13,7 @@ use warmwire_pool::{CloseReason, ConnectionId, Pool};
 use crate::body::Body;
 use crate::builder::AgentBuilder;
 use crate::core::{Config, Core, DialPermit, drained, origin_of, shut};
-use crate::dial;
+use crate::dial::{self, DialPhase};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::key::{Address, Key, OriginName};
 use crate::request::RequestBuilder;
@@ -156,7 +156,8 @@ impl Agent {
         let mut dials = Vec::new();
         while let Some(permit) = self.room_to_warm(&key, connections) {
             let (done, end) = tokio::sync::oneshot::channel();
-            dial::spawn(self.core(), key.clone(), config.timeouts.connect, permit, Some(done));
+            let (timeout, phase) = (config.timeouts.connect, DialPhase::new());
+            dial::spawn(self.core(), key.clone(), timeout, permit, phase, Some(done));
             dials.push(end);
         }
         let trace = Trace {

@@ -6,8 +6,8 @@ use std::task::{Context, Poll, ready};
 use tokio::time::{Instant, sleep_until};
 use warmwire_pool::{RefuseReason, Verdict};
 
-use crate::core::{Acquired, ConnectionLease, Core, QueuePlace, origin_of};
-use crate::dial;
+use crate::core::{Acquired, ConnectionLease, Core, DialPermit, QueuePlace, origin_of};
+use crate::dial::{self, DialPhase};
 use crate::error::{Error, ErrorKind, Phase, Sent};
 use crate::event::Event;
 use crate::key::OriginName;
@@ -43,14 +43,14 @@ pub(crate) async fn checkout(
                 lease
             }
             Acquired::Open(permit, place) => {
-                dial::spawn(core, trace.key.clone(), trace.timeouts.connect, permit, None);
-                Box::pin(wait(core, trace, place, true)).await?
+                let phase = dial_for(core, trace, permit);
+                Box::pin(wait(core, trace, place, Some(phase))).await?
             }
             Acquired::Wait(place) => {
                 core.hooks
                     .observer
                     .report(|| Event::Queued { origin: OriginName::new(&trace.key) });
-                Box::pin(wait(core, trace, place, false)).await?
+                Box::pin(wait(core, trace, place, None)).await?
             }
             Acquired::Refused(reason) => return Err(refused(core, trace, reason)),
         };
@@ -60,6 +60,12 @@ pub(crate) async fn checkout(
         }
         acquired = ask(core, trace);
     }
+}
+
+fn dial_for(core: &Arc<Core>, trace: &Trace, permit: DialPermit) -> DialPhase {
+    let phase = DialPhase::new();
+    dial::spawn(core, trace.key.clone(), trace.timeouts.connect, permit, phase.clone(), None);
+    phase
 }
 
 fn ask(core: &Arc<Core>, trace: &Trace) -> Acquired {
@@ -75,7 +81,9 @@ pub(crate) async fn checkout_fresh(
     let permit = core.open_exclusive(|pool| origin_of(pool, &trace.key));
     match permit {
         Ok(permit) => {
-            let dialling = dial::exclusive(core, &trace.key, trace.timeouts.connect, permit);
+            let phase = DialPhase::new();
+            let dialling =
+                dial::exclusive(core, &trace.key, trace.timeouts.connect, permit, &phase);
             let dialled = match trace.total_deadline() {
                 None => dialling.await,
                 Some(at) => match tokio::time::timeout_at(at, dialling).await {
@@ -161,12 +169,13 @@ async fn wait(
     core: &Arc<Core>,
     trace: &mut Trace,
     mut place: QueuePlace,
-    mut dialling: bool,
+    mut dialling: Option<DialPhase>,
 ) -> Result<ConnectionLease, Error> {
     let began = Instant::now();
     loop {
         // While a connection is being opened, the connect timeout is what bounds the wait.
-        let queue = deadline(began, trace.timeouts.acquire, Timer::Acquire).filter(|_| !dialling);
+        let queue =
+            deadline(began, trace.timeouts.acquire, Timer::Acquire).filter(|_| dialling.is_none());
         let total = trace.total_deadline().map(|at| (at, Timer::Total));
         let granted = match earlier(queue, total) {
             None => std::future::poll_fn(|cx| place.poll(cx)).await,
@@ -181,7 +190,7 @@ async fn wait(
                 });
                 let Some(granted) = first.await else {
                     trace.timings.queued = trace.started.elapsed();
-                    let phase = if dialling { Phase::Connect } else { Phase::Queue };
+                    let phase = dialling.as_ref().map_or(Phase::Queue, DialPhase::get);
                     // Told while the place is still held, so that the text counts it.
                     return Err(trace.timed_out(core, timer, phase, Sent::No));
                 };
@@ -191,13 +200,12 @@ async fn wait(
         match granted {
             Granted::Lease(lease) => return Ok(lease),
             Granted::Open(permit) => {
-                if dialling {
+                if dialling.is_some() {
                     // The dial before died without a word: its runtime is being shut down. It
                     // must get the chance to drop this task too, or the two would go in circles.
                     tokio::task::yield_now().await;
                 }
-                dialling = true;
-                dial::spawn(core, trace.key.clone(), trace.timeouts.connect, permit, None);
+                dialling = Some(dial_for(core, trace, permit));
             }
             Granted::Failed(error) => {
                 let phases = error.phases();

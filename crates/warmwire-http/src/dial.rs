@@ -2,6 +2,7 @@
 //! it, and whoever comes first gets it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -34,11 +35,7 @@ impl DialError {
     }
 
     pub(crate) fn into_error(self) -> Error {
-        let phase = match self.error.phase {
-            ConnectPhase::Dns => Phase::Dns,
-            ConnectPhase::Connect => Phase::Connect,
-            ConnectPhase::Tls => Phase::Tls,
-        };
+        let phase = translate(self.error.phase);
         let (kind, what) = match &self.error.fault {
             ConnectFault::TimedOut => {
                 let limit = self.timeout.unwrap_or_default();
@@ -81,6 +78,34 @@ fn certificate(fault: CertificateFault) -> (ErrorKind, String) {
     (kind, what.into())
 }
 
+/// What a dial is doing, for the error of a request that waits for it no longer.
+#[derive(Clone, Debug)]
+pub(crate) struct DialPhase(Arc<AtomicU8>);
+
+impl DialPhase {
+    pub(crate) fn new() -> DialPhase {
+        DialPhase(Arc::new(AtomicU8::new(0)))
+    }
+
+    fn enter(&self, phase: ConnectPhase) {
+        self.0.store(phase as u8, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> Phase {
+        let phases = [ConnectPhase::Dns, ConnectPhase::Connect, ConnectPhase::Tls];
+        let now = self.0.load(Ordering::Relaxed);
+        phases.into_iter().find(|phase| *phase as u8 == now).map_or(Phase::Connect, translate)
+    }
+}
+
+fn translate(phase: ConnectPhase) -> Phase {
+    match phase {
+        ConnectPhase::Dns => Phase::Dns,
+        ConnectPhase::Connect => Phase::Connect,
+        ConnectPhase::Tls => Phase::Tls,
+    }
+}
+
 /// Opens a connection for the pool, on a task of the current runtime.
 ///
 /// The task ends with the connect timeout at the latest, or with the agent. `done` learns how a
@@ -90,12 +115,13 @@ pub(crate) fn spawn(
     key: Key,
     timeout: Option<Duration>,
     permit: DialPermit,
+    phase: DialPhase,
     done: Option<tokio::sync::oneshot::Sender<Result<(), Box<DialError>>>>,
 ) {
     let core = core.clone();
     tokio::spawn(async move {
         let dialled = tokio::select! {
-            dialled = dial(&core, &key, timeout) => dialled,
+            dialled = dial(&core, &key, timeout, &phase) => dialled,
             // The permit's drop gives the room back.
             () = core.hooks.shutdown.cancelled() => return,
         };
@@ -144,8 +170,9 @@ pub(crate) async fn exclusive(
     key: &Key,
     timeout: Option<Duration>,
     permit: DialPermit,
+    phase: &DialPhase,
 ) -> Result<Option<ConnectionLease>, Box<DialError>> {
-    let (conn, opened) = dial(core, key, timeout).await?;
+    let (conn, opened) = dial(core, key, timeout, phase).await?;
     let watch = conn.watch();
     let lease = permit.connected_exclusive(Slot::new(conn), opened);
     if let Some(lease) = &lease {
@@ -167,14 +194,16 @@ async fn dial(
     core: &Arc<Core>,
     key: &Key,
     timeout: Option<Duration>,
+    phase: &DialPhase,
 ) -> Result<(Box<Conn>, Opened), Box<DialError>> {
     let hooks = &core.hooks;
     hooks.observer.report(|| Event::Connecting { origin: OriginName::new(key) });
     let began = Instant::now();
-    match hooks.connector.connect(&key.target(), timeout).await {
+    match hooks.connector.connect(&key.target(), timeout, &|now| phase.enter(now)).await {
         Ok(connected) => {
             let Connected { stream, local, remote, tls, phases } = connected;
-            let established = Arc::new(Established { local, remote, tls, phases });
+            let established =
+                Arc::new(Established { origin: OriginName::new(key), local, remote, tls, phases });
             let conn = Box::new(Conn::new(stream, established, hooks.notices.clone()));
             let opened = Opened { slots: 1, jitter: random::unit(), elapsed: began.elapsed() };
             Ok((conn, opened))

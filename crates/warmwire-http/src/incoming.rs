@@ -123,7 +123,7 @@ impl Incoming {
 
     fn fail(&mut self, fault: Fault) -> Error {
         self.close(close_reason(&fault));
-        self.trace.failed(fault, warmwire_h1::Sent::Yes, Phase::Body)
+        self.trace.failed(fault, warmwire_h1::Sent::Yes, Phase::Body, None)
     }
 
     fn close(&mut self, reason: CloseReason) {

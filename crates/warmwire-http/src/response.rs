@@ -15,7 +15,8 @@ use warmwire_net::{TlsInfo, TlsVersion};
 use warmwire_pool::ConnectionId;
 
 use crate::body::Body;
-use crate::error::{Error, ErrorKind, Phase};
+use crate::error::{Error, ErrorKind, Phase, Sent};
+use crate::key::OriginName;
 
 /// How long each part of an exchange took, as far as it got.
 ///
@@ -55,6 +56,7 @@ impl Timings {
 /// What does not change while a connection lives.
 #[derive(Debug)]
 pub(crate) struct Established {
+    pub(crate) origin: OriginName,
     pub(crate) local: Option<SocketAddr>,
     pub(crate) remote: Option<SocketAddr>,
     pub(crate) tls: Option<TlsInfo>,
@@ -76,6 +78,11 @@ impl ConnectionInfo {
     /// Its number, unique within the agent.
     pub fn id(&self) -> ConnectionId {
         self.id
+    }
+
+    /// Where it goes.
+    pub fn origin(&self) -> &OriginName {
+        &self.established.origin
     }
 
     /// Whether the request was spared the handshake: the connection had carried another request,
@@ -233,13 +240,20 @@ impl Response {
     /// Dropping the future drops the response.
     pub async fn bytes_limited(mut self, limit: usize) -> Result<Bytes, Error> {
         let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
-        self.check_limit(first.len(), limit)?;
+        let told = self.about();
+        let check = |length: usize| match length <= limit {
+            true => Ok(()),
+            false => Err(told.decode(format!(
+                "the response's body has {length} bytes or more, the limit is {limit}"
+            ))),
+        };
+        check(first.len())?;
         let Some(second) = self.chunk().await? else { return Ok(first) };
         let mut all = BytesMut::with_capacity(first.len() + second.len());
         all.extend_from_slice(&first);
         let mut next = Some(second);
         while let Some(piece) = next {
-            self.check_limit(all.len() + piece.len(), limit)?;
+            check(all.len() + piece.len())?;
             all.extend_from_slice(&piece);
             next = self.chunk().await?;
         }
@@ -256,10 +270,10 @@ impl Response {
     ///
     /// Dropping the future drops the response.
     pub async fn text(self) -> Result<String, Error> {
+        let about = self.about();
         let bytes = self.bytes().await?;
         String::from_utf8(bytes.into()).map_err(|error| {
-            let text = format!("the response's body is not UTF-8: {}", error.utf8_error());
-            Error::new(ErrorKind::Decode, Phase::Body, text).with_sent(crate::Sent::Yes)
+            about.decode(format!("the response's body is not UTF-8: {}", error.utf8_error()))
         })
     }
 
@@ -273,12 +287,11 @@ impl Response {
     ///
     /// Dropping the future drops the response.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, Error> {
+        let about = self.about();
         let bytes = self.bytes().await?;
         serde_json::from_slice(&bytes).map_err(|error| {
             let text = format!("the response's body is not the JSON that was asked for: {error}");
-            Error::new(ErrorKind::Decode, Phase::Body, text)
-                .with_sent(crate::Sent::Yes)
-                .with_source(error)
+            about.decode(text).with_source(error)
         })
     }
 
@@ -287,12 +300,26 @@ impl Response {
         self.body
     }
 
-    fn check_limit(&self, length: usize, limit: usize) -> Result<(), Error> {
-        if length <= limit {
-            return Ok(());
-        }
-        let text = format!("the response's body has {length} bytes or more, the limit is {limit}");
-        Err(Error::new(ErrorKind::Decode, Phase::Body, text).with_sent(crate::Sent::Yes))
+    fn about(&self) -> About {
+        About { connection: self.connection.clone(), timings: self.timings }
+    }
+}
+
+/// What an error about a body says of its exchange.
+struct About {
+    connection: ConnectionInfo,
+    timings: Timings,
+}
+
+impl About {
+    fn decode(&self, text: String) -> Error {
+        let origin = self.connection.origin().clone();
+        Error::new(ErrorKind::Decode, Phase::Body, text).with_sent(Sent::Yes).with_exchange(
+            Some(origin),
+            Some(self.connection.clone()),
+            self.timings,
+            self.timings.total(),
+        )
     }
 }
 

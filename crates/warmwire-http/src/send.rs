@@ -192,7 +192,7 @@ fn exchange(
         if let Err(error) = started {
             // Nothing of it was sent: the connection is as it was.
             lease.release(Verdict::Untouched);
-            let error = trace.failed(Fault::Request(error), Sent::No, Phase::Prepare);
+            let error = trace.failed(Fault::Request(error), Sent::No, Phase::Prepare, None);
             return Err(Box::new(Failed { error, stale: false, unused_body: None }));
         }
         let mut continue_at = None;
@@ -316,8 +316,13 @@ fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> 
     let reused = trace.connection.as_ref().is_some_and(ConnectionInfo::reused);
     let stale = reused && !wire.exchange.received_any() && is_lost(&fault);
     let unused_body = wire.take_unused_body();
+    let core = lease.pooled().clone();
     lease.release(Verdict::Close(close_reason(&fault)));
-    Box::new(Failed { error: trace.failed(fault, sent, phase), stale, unused_body })
+    Box::new(Failed {
+        error: trace.failed(fault, sent, phase, Some(&core.hooks.config.h1)),
+        stale,
+        unused_body,
+    })
 }
 
 /// The head has come: what of the body is there already is taken along, and if that is all, the

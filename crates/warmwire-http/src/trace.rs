@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use warmwire_h1::{Cut, Sent};
+use warmwire_h1::{Cut, Limits, ResponseErrorKind, Sent};
 use warmwire_pool::CloseReason;
 
 use crate::core::{Core, Timeouts};
@@ -82,9 +82,15 @@ impl Trace {
         self.error(Error::new(kind, phase, text).with_sent(sent))
     }
 
-    /// The error of a failed exchange.
-    pub(crate) fn failed(&self, fault: Fault, sent: Sent, phase: Phase) -> Error {
-        self.error(explain(fault, phase).with_sent(sent))
+    /// The error of a failed exchange; `limits` are those that a response's head has to keep.
+    pub(crate) fn failed(
+        &self,
+        fault: Fault,
+        sent: Sent,
+        phase: Phase,
+        limits: Option<&Limits>,
+    ) -> Error {
+        self.error(explain(fault, phase, limits).with_sent(sent))
     }
 }
 
@@ -125,7 +131,21 @@ fn is_close(error: &io::Error) -> bool {
     )
 }
 
-fn explain(fault: Fault, phase: Phase) -> Error {
+/// Names the limit that a response has broken, and its value.
+fn limit_hit(kind: ResponseErrorKind, limits: Option<&Limits>) -> String {
+    let Some(limits) = limits else { return String::new() };
+    match kind {
+        ResponseErrorKind::HeadTooLarge => {
+            format!(" (max_response_head = {})", limits.max_head_bytes)
+        }
+        ResponseErrorKind::TooManyHeaders => {
+            format!(" (max_response_headers = {})", limits.max_headers)
+        }
+        _ => String::new(),
+    }
+}
+
+fn explain(fault: Fault, phase: Phase, limits: Option<&Limits>) -> Error {
     match fault {
         Fault::Io { error, writing } if is_close(&error) => {
             let (kind, text) = match phase {
@@ -152,7 +172,8 @@ fn explain(fault: Fault, phase: Phase) -> Error {
                 Some(_) => ErrorKind::ResponseCut,
                 None => ErrorKind::InvalidResponse,
             };
-            Error::new(kind, phase, error.to_string()).with_source(error)
+            Error::new(kind, phase, format!("{error}{}", limit_hit(error.kind(), limits)))
+                .with_source(error)
         }
         Fault::Request(error) => {
             Error::new(ErrorKind::InvalidRequest, phase, error.to_string()).with_source(error)

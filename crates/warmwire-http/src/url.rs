@@ -59,7 +59,9 @@ fn parse(text: &str) -> Result<Uri, Error> {
         return check(uri);
     }
     let refuse = |why: &dyn std::fmt::Display| {
-        Error::request(ErrorKind::InvalidRequest, format!("{text:?} is not a URL: {why}"))
+        // What stands before an `@` may be a password.
+        let shown = if text.contains('@') { "a text with an @" } else { text };
+        Error::request(ErrorKind::InvalidRequest, format!("{shown:?} is not a URL: {why}"))
     };
     let url = url::Url::parse(text).map_err(|error| refuse(&error))?;
     check(Uri::try_from(url.as_str()).map_err(|error| refuse(&error))?)
@@ -92,5 +94,7 @@ mod tests {
         assert!(parse("http://").unwrap_err().to_string().contains("\"http://\""));
         let error = parse("http://user:secret@example.com/").unwrap_err().to_string();
         assert!(error.contains("basic_auth") && !error.contains("secret"), "{error}");
+        let error = parse("http://user:secret@example.com:port/").unwrap_err().to_string();
+        assert!(!error.contains("secret"), "{error}");
     }
 }

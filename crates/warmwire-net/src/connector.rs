@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryFutureExt;
+use sync_wrapper::SyncWrapper;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout_at};
 
@@ -68,7 +69,7 @@ pub struct Connector {
 
 impl Connector {
     /// Opens a connection to `target`; look-up, connect and handshake together may take
-    /// `timeout`.
+    /// `timeout`. `entered` is told each phase as it begins.
     ///
     /// # Errors
     ///
@@ -81,8 +82,9 @@ impl Connector {
         &self,
         target: &Target,
         timeout: Option<Duration>,
+        entered: &(dyn Fn(ConnectPhase) + Sync),
     ) -> Result<Connected, ConnectError> {
-        let mut progress = Progress::new(timeout);
+        let mut progress = Progress::new(timeout, entered);
         match self.transport(target, &mut progress).await {
             Ok(transport) if !target.tls => Ok(transport.plain(progress.finish())),
             // Boxed, as all but the plain TCP connect is: a handshake's future is three times as
@@ -95,7 +97,7 @@ impl Connector {
     async fn transport(
         &self,
         target: &Target,
-        progress: &mut Progress,
+        progress: &mut Progress<'_>,
     ) -> Result<Transport, ConnectFault> {
         if let Some(path) = &target.unix {
             progress.enter(ConnectPhase::Connect);
@@ -109,7 +111,8 @@ impl Connector {
             Some(custom) => {
                 let asked = ConnectTarget::new(target.host.clone(), target.port, addresses);
                 let stream = progress.within(custom.connect(asked)).await?;
-                let socket = Socket::Custom(stream.map_err(ConnectFault::Connect)?);
+                let stream = stream.map_err(ConnectFault::Connect)?;
+                let socket = Socket::Custom(SyncWrapper::new(stream));
                 Ok(Transport::without_addresses(socket))
             }
             None => self.tcp(addresses, progress).await,
@@ -119,7 +122,7 @@ impl Connector {
     async fn addresses(
         &self,
         target: &Target,
-        progress: &mut Progress,
+        progress: &mut Progress<'_>,
     ) -> Result<Vec<SocketAddr>, ConnectFault> {
         if let Ok(literal) = target.host.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(literal, target.port)]);
@@ -136,7 +139,7 @@ impl Connector {
     async fn tcp(
         &self,
         addresses: Vec<SocketAddr>,
-        progress: &mut Progress,
+        progress: &mut Progress<'_>,
     ) -> Result<Transport, ConnectFault> {
         let mut tried = Tried::default();
         let won = progress.within(self.tcp.connect(addresses, &mut tried)).await;
@@ -159,7 +162,7 @@ impl Connector {
         &self,
         target: &Target,
         transport: Transport,
-        mut progress: Progress,
+        mut progress: Progress<'_>,
     ) -> Result<Connected, ConnectError> {
         progress.enter(ConnectPhase::Tls);
         let Transport { socket, local, remote } = transport;
@@ -205,7 +208,8 @@ impl Transport {
 const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 /// The clock of one connect: which phase is running and what the others took.
-struct Progress {
+struct Progress<'a> {
+    entered: &'a (dyn Fn(ConnectPhase) + Sync),
     deadline: Instant,
     phase: ConnectPhase,
     since: Instant,
@@ -213,10 +217,12 @@ struct Progress {
     attempts: Vec<Attempt>,
 }
 
-impl Progress {
-    fn new(timeout: Option<Duration>) -> Self {
+impl<'a> Progress<'a> {
+    fn new(timeout: Option<Duration>, entered: &'a (dyn Fn(ConnectPhase) + Sync)) -> Self {
+        entered(ConnectPhase::Dns);
         let now = Instant::now();
         Progress {
+            entered,
             deadline: now + timeout.unwrap_or(FOR_EVER).min(FOR_EVER),
             phase: ConnectPhase::Dns,
             since: now,
@@ -227,6 +233,7 @@ impl Progress {
 
     fn enter(&mut self, phase: ConnectPhase) {
         self.finish();
+        (self.entered)(phase);
         self.phase = phase;
         self.since = Instant::now();
     }

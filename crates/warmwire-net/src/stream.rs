@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use socket2::SockRef;
+use sync_wrapper::SyncWrapper;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
@@ -20,8 +21,8 @@ pub enum Socket {
     Tcp(TcpStream),
     /// A Unix domain connection.
     Unix(UnixStream),
-    /// A stream that a caller's connector made.
-    Custom(Box<dyn Io>),
+    /// A stream that a caller's connector made; it need not be `Sync`, what is built on it is.
+    Custom(SyncWrapper<Box<dyn Io>>),
     /// A socket that could not be moved to another runtime; every use is an error.
     Lost,
 }
@@ -143,7 +144,10 @@ macro_rules! on_socket {
         match $self.get_mut() {
             Socket::Tcp($socket) => $call,
             Socket::Unix($socket) => $call,
-            Socket::Custom($socket) => $call,
+            Socket::Custom($socket) => {
+                let $socket = $socket.get_mut();
+                $call
+            }
             Socket::Lost => Poll::Ready(Err(lost())),
         }
     };
