@@ -119,7 +119,13 @@ impl Hooks<Key, Slot> for AgentHooks {
         Instant::now().into_std()
     }
 
-    fn closed(&self, closed: Closed<Key, Slot>) {
+    fn close(&self, connection: &mut Slot) {
+        if let Some(conn) = connection.conn.take() {
+            conn.close();
+        }
+    }
+
+    fn closed(&self, mut closed: Closed<Key, Slot>) {
         self.observer.report(|| Event::Closed {
             origin: OriginName::new(&closed.key),
             connection: closed.id,
@@ -127,9 +133,7 @@ impl Hooks<Key, Slot> for AgentHooks {
             requests: closed.requests,
             age: closed.age,
         });
-        if let Some(conn) = closed.connection.conn {
-            conn.close();
-        }
+        self.close(&mut closed.connection);
     }
 
     fn changed(&self, left: Left) {

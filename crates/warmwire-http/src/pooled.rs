@@ -23,7 +23,11 @@ pub(crate) trait Hooks<K, C> {
     /// The time.
     fn now(&self) -> Instant;
 
-    /// Ends a connection that has left the pool.
+    /// Closes a connection that a lease brings back to be closed, while the pool still counts it:
+    /// whoever gets its place finds the limit kept.
+    fn close(&self, connection: &mut C);
+
+    /// Ends a connection that has left the pool, and closes it if that is not done yet.
     fn closed(&self, closed: Closed<K, C>);
 
     /// Called after each change, with how the pool was left.
@@ -450,7 +454,10 @@ where
 
     fn give_back(&mut self, now: Instant, verdict: Verdict) {
         let Some(lease) = self.lease.take() else { return };
-        let connection = std::mem::take(&mut self.connection);
+        let mut connection = std::mem::take(&mut self.connection);
+        if matches!(verdict, Verdict::Close(_) | Verdict::Unused(_)) {
+            self.pooled.hooks.close(&mut connection);
+        }
         self.pooled.with_at(now, |pool, now, actions| {
             if let Some(place) = pool.connection_mut(&lease) {
                 place.restore(connection);

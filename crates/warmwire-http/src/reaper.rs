@@ -64,13 +64,15 @@ pub(crate) fn ensure(hooks: &AgentHooks, alarm: Alarm) {
 fn start(hooks: &AgentHooks) {
     // Made before the spawn, so that a runtime that is shutting down and drops the task unpolled
     // leaves the mark right; and so does the lack of a runtime.
-    let gone = Gone(hooks.core.clone());
+    let mut gone = Gone(hooks.core.clone());
     if let Ok(runtime) = Handle::try_current() {
         runtime.spawn(async move {
             if let Some(core) = gone.0.upgrade() {
                 run(&core).await;
+                // It ended since nothing is left to wait for, and somebody else may have begun
+                // to wait since.
+                gone.0 = Weak::new();
             }
-            drop(gone);
         });
     }
 }

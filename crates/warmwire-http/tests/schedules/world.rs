@@ -125,11 +125,17 @@ impl Hooks<Key, Connection> for World {
         self.books().now
     }
 
-    fn closed(&self, closed: Closed<Key, Connection>) {
-        let id = closed.connection.0.expect("a closed connection is whole");
+    fn close(&self, connection: &mut Connection) {
+        let id = connection.0.take().expect("a connection that is closed is whole");
         let mut books = self.books();
         assert!(!books.in_hand.contains(&id), "{id} was closed in a request's hand");
         assert!(books.open.remove(&id), "{id} was closed twice");
+    }
+
+    fn closed(&self, mut closed: Closed<Key, Connection>) {
+        if closed.connection.0.is_some() {
+            self.close(&mut closed.connection);
+        }
     }
 
     fn changed(&self, left: Left) {
