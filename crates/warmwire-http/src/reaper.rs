@@ -71,7 +71,7 @@ fn start(hooks: &AgentHooks) {
                 run(&core).await;
                 // It ended since nothing is left to wait for, and somebody else may have begun
                 // to wait since.
-                gone.0 = Weak::new();
+                gone.defuse();
             }
         });
     }
@@ -79,6 +79,12 @@ fn start(hooks: &AgentHooks) {
 
 /// Says that nobody waits for the deadline any more, also when the runtime drops the task.
 struct Gone(Weak<Core>);
+
+impl Gone {
+    fn defuse(&mut self) {
+        self.0 = Weak::new();
+    }
+}
 
 impl Drop for Gone {
     fn drop(&mut self) {
