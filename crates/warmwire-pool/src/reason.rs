@@ -6,6 +6,8 @@ macro_rules! close_reasons {
     ($($(#[$doc:meta])+ $name:ident, $code:literal, $sentence:literal;)+) => {
         /// Why a connection was closed. Each closed connection has exactly one reason: the first
         /// that was known.
+        ///
+        /// `Display` gives a sentence for people, [`as_str`](Self::as_str) the label for metrics.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum CloseReason {
@@ -55,8 +57,6 @@ close_reasons! {
     CallerAsked, "caller_asked", "the caller asked to close it";
     /// The user evicted it, or its origin.
     Evicted, "evicted", "it was evicted";
-    /// The name of its origin no longer has the address that it is connected to.
-    AddressGone, "address_gone", "its address no longer belongs to the origin";
     /// It was idle when the user closed all idle connections.
     CloseIdle, "close_idle", "all idle connections were closed";
     /// The pool was closed.
@@ -69,8 +69,8 @@ close_reasons! {
     TimedOut, "timed_out", "the exchange timed out";
     /// The exchange failed: an I/O error, or a message that breaks the protocol.
     Failed, "failed", "the exchange failed";
-    /// It left the pool for another protocol. Its stream lives on.
-    Upgraded, "upgraded", "it was upgraded to another protocol";
+    /// The server switched to another protocol (`101`), for which the agent has no use.
+    Upgraded, "upgraded", "the server switched to another protocol";
     /// Whoever held its lease was dropped without a verdict.
     Abandoned, "abandoned", "its lease was lost";
 }
