@@ -14,8 +14,10 @@ const PURE: &[&str] = &[
     "std::net",
     "std::os",
     "std::process",
-    "std::sync::Mutex",
     "std::thread",
+    "Condvar",
+    "Mutex",
+    "RwLock",
     "tokio",
     "tracing",
     "log::",
@@ -63,6 +65,13 @@ mod tests {
     fn pure_crates_stay_pure_and_only_net_names_sockets() {
         let faults = check(&Repository::find().unwrap()).unwrap();
         assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    #[test]
+    fn a_lock_in_a_pure_crate_is_a_fault_however_it_is_imported() {
+        let text = "use std::sync::{Arc, Mutex};\nuse std::sync::RwLock;\n";
+        let file = File { path: "a.rs".to_owned(), text: text.to_owned() };
+        assert_eq!(scan(&file, PURE), ["a.rs:1: names `Mutex`", "a.rs:2: names `RwLock`"]);
     }
 
     #[test]
