@@ -36,8 +36,9 @@ use crate::url::sealed::Sealed as _;
 /// request that fails on a *reused* connection before a byte of the response came is sent again,
 /// once, on a fresh connection, if nothing of it was written, or if its method is idempotent
 /// (RFC 9110, section 9.2.2) or the caller said so
-/// ([`idempotent`](RequestBuilder::idempotent)); and if its body is in memory. Nothing else is
-/// ever sent twice, and every error tells whether the request was [sent](Error::sent).
+/// ([`idempotent`](RequestBuilder::idempotent)); and if its body is in memory, or a stream of
+/// which nothing was taken yet. Nothing else is ever sent twice, and every error tells whether the
+/// request was [sent](Error::sent).
 #[derive(Clone)]
 pub struct Agent(Arc<Handle>);
 

@@ -1,7 +1,8 @@
 //! The lock around the pool, and the guards that give back what they hold.
 //!
-//! Under the lock only [`Pool`] runs. What it wants done comes out as [`Actions`] and is done
-//! after the lock is released: connections are closed, events reported and tasks woken there.
+//! Under the lock only [`Pool`] runs, and within it the closure of `Agent::evict`, which chooses
+//! among the connections of one moment. What the pool wants done comes out as [`Actions`] and is
+//! done after the lock is released: connections are closed, events reported and tasks woken there.
 //! Every token of the pool lives in a guard whose drop repairs the count, so that a future may be
 //! dropped at any await.
 //!

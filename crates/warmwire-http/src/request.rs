@@ -190,8 +190,8 @@ impl RequestBuilder {
     ///
     /// # Errors
     ///
-    /// Every kind but [`ErrorKind::ReadTimeout`] and [`ErrorKind::Decode`]. A status such as 404
-    /// or 500 is no error.
+    /// Every kind but [`ErrorKind::InvalidConfig`], [`ErrorKind::ReadTimeout`] and
+    /// [`ErrorKind::Decode`]. A status such as 404 or 500 is no error.
     ///
     /// # Cancel safety
     ///
