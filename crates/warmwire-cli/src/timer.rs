@@ -10,6 +10,7 @@ use std::future::Future;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
 use tokio::sync::oneshot;
 
 /// Something that can sleep until an instant; tests pass one that follows tokio's virtual clock.
@@ -126,8 +127,9 @@ impl Ord for Sleeper {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::sync::mpsc;
+
+    use super::*;
 
     #[tokio::test]
     async fn sleepers_wake_in_the_order_of_their_instants_and_never_early() {

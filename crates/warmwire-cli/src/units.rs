@@ -1,9 +1,10 @@
 //! Durations, sizes and percentages as people write and read them.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The longest duration that a flag accepts: a year, so that sums of a few never overflow.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);

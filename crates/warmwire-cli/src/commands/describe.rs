@@ -1,9 +1,10 @@
 //! `warmwire completions` and `warmwire man`.
 
-use crate::flags;
-use crate::output;
 use anyhow::Context;
 use clap_complete::Shell;
+
+use crate::flags;
+use crate::output;
 
 /// Prints the completions for `shell`.
 ///

@@ -3,9 +3,10 @@
 mod bench;
 mod describe;
 
+use anyhow::Context;
+
 use crate::failure::Failure;
 use crate::flags::Chosen;
-use anyhow::Context;
 
 pub(crate) use bench::{BUCKETS_PER_DECADE, Side, prediction, result};
 

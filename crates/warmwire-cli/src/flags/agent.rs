@@ -1,10 +1,12 @@
 //! The agent's options as flags, and as keys of a configuration file.
 
-use crate::units::{Size, Span};
-use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Size, Span};
 
 /// Every option of the agent; what is `None` keeps the agent's default.
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]

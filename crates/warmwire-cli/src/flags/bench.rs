@@ -1,11 +1,13 @@
 //! The flags of `warmwire bench`.
 
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
 use super::AgentFlags;
 use crate::server::TlsVersion;
 use crate::units::{Percent, Size, Span};
-use clap::{Args, ValueEnum};
-use serde::Serialize;
-use std::path::PathBuf;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -1,10 +1,12 @@
 //! The configuration file of `--config`.
 
+use std::path::Path;
+
+use clap::{Args, Command};
+use toml::Table;
+
 use super::{AgentFlags, BenchFlags};
 use crate::failure::Failure;
-use clap::{Args, Command};
-use std::path::Path;
-use toml::Table;
 
 /// Names that other agents have for the same options.
 const OTHER_NAMES: [(&str, &str); 8] = [
@@ -81,8 +83,9 @@ fn option_names() -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::time::Duration;
+
+    use super::*;
 
     fn read_text(text: &str) -> Result<AgentFlags, String> {
         read(Path::new("agent.toml"), text).map_err(|failure| failure.to_string())

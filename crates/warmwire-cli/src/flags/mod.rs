@@ -10,9 +10,10 @@ mod config;
 pub(crate) use agent::{AgentFlags, Order};
 pub(crate) use bench::{BenchFlags, LoadFlags, ServerFlags, SideChoice};
 
-use crate::failure::Failure;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::failure::Failure;
 
 /// The hidden command that the embedded server's process runs.
 pub(crate) const SERVER_COMMAND: &str = "bench-server";

@@ -7,10 +7,12 @@ mod svg;
 mod table;
 pub(crate) mod text;
 
-use crate::failure::Failure;
+use std::io::{self, Write};
+
 use anyhow::Context;
 use serde::Serialize;
-use std::io::{self, Write};
+
+use crate::failure::Failure;
 
 /// Prints `value` as the one JSON document on standard output.
 ///

@@ -1,5 +1,8 @@
 //! The result for a person at a terminal.
 
+use std::fmt::Write;
+use std::io::IsTerminal;
+
 use super::facts::{cross_checks, facts};
 use super::histogram::{Bin, bins};
 use super::table::{self, Row};
@@ -7,8 +10,6 @@ use crate::commands::Side;
 use crate::commands::prediction::Prediction;
 use crate::commands::result::{BenchResult, SideResult};
 use crate::units::{milliseconds, percent, whole_milliseconds};
-use std::fmt::Write;
-use std::io::IsTerminal;
 
 const MOST_BINS: usize = 18;
 const BAR: usize = 24;

@@ -1,17 +1,19 @@
 //! The child process: accepts, counts, and answers its parent's questions.
 
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::Context;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
 use super::relay;
 use super::service::Service;
 use super::tls;
 use super::{Counts, Hello, ServerConfig};
 use crate::timer::PreciseTimer;
-use anyhow::Context;
-use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::TlsAcceptor;
 
 /// Serves until standard input ends.
 ///

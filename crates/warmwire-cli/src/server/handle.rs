@@ -1,10 +1,12 @@
 //! The parent's side of the server.
 
-use super::{Counts, Hello, ServerConfig};
-use anyhow::{Context, bail};
 use std::process::Stdio;
+
+use anyhow::{Context, bail};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use super::{Counts, Hello, ServerConfig};
 
 /// A running server; it ends when this is dropped.
 pub(crate) struct EmbeddedServer {

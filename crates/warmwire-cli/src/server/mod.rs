@@ -13,8 +13,9 @@ mod tls;
 pub(crate) use child::run;
 pub(crate) use handle::EmbeddedServer;
 
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 /// What the server does; travels to the child as JSON in its one argument.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

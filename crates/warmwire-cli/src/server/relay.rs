@@ -1,11 +1,13 @@
 //! A wire whose every direction is late by the same time.
 
-use crate::timer::{PreciseTimer, Timer};
-use bytes::{Bytes, BytesMut};
 use std::io;
 use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::sync::mpsc;
+
+use crate::timer::{PreciseTimer, Timer};
 
 /// The most that is read from the wire at once.
 const PIECE: usize = 16 * 1024;

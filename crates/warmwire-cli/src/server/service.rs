@@ -1,18 +1,20 @@
 //! Answers requests, with hyper.
 
-use super::ServerConfig;
-use super::child::Counters;
-use crate::timer::PreciseTimer;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use anyhow::Context;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::ServerConfig;
+use super::child::Counters;
+use crate::timer::PreciseTimer;
 
 /// Answers every request with the same body after the same time.
 #[derive(Clone)]

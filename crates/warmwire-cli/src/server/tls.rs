@@ -1,11 +1,13 @@
 //! A certificate made at start, and one TLS version.
 
-use super::TlsVersion;
+use std::sync::Arc;
+
 use anyhow::Context;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, version};
-use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
+
+use super::TlsVersion;
 
 /// Accepts `version` only, with session resumption, under a certificate for `localhost` and
 /// 127.0.0.1 that is returned as PEM.

@@ -1,7 +1,8 @@
 //! What `bench` measures and how it shows it. Counts and shapes only: speed depends on the machine.
 
-use crate::support::{TemporaryFile, bench, run, stderr, stdout};
 use serde_json::Value;
+
+use crate::support::{TemporaryFile, bench, run, stderr, stdout};
 
 fn keys(value: &Value) -> Vec<&str> {
     value.as_object().expect("an object").keys().map(String::as_str).collect()

@@ -1,10 +1,12 @@
 //! Measuring a server that is there already.
 
-use crate::support::{bench, run, stderr, warmwire};
-use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{bench, run, stderr, warmwire};
 
 /// The embedded server on its own, as a server that the bench knows nothing about.
 struct Server {

@@ -1,9 +1,11 @@
 //! Ctrl-C ends the measurement cleanly.
 
-use crate::support::{document, warmwire};
-use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{document, warmwire};
 
 #[test]
 fn ctrl_c_prints_what_was_measured_so_far() {

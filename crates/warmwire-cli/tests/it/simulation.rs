@@ -1,7 +1,8 @@
 //! Simulated round trips and look-ups take at least what arithmetic says.
 
-use crate::support::bench;
 use serde_json::Value;
+
+use crate::support::bench;
 
 fn predicted(document: &Value, side: &str) -> f64 {
     let steps = document["target"]["predicted_ms"][side].as_array().expect("a prediction");

@@ -1,7 +1,8 @@
 //! Runs the binary and reads what it prints.
 
-use serde_json::Value;
 use std::process::{Command, Output};
+
+use serde_json::Value;
 
 /// The binary, without what the environment of the tests might say to it.
 pub(crate) fn warmwire(arguments: &[&str]) -> Command {

@@ -1,8 +1,9 @@
 //! Section 9: may the connection be used again, and why not.
 
+use std::time::Duration;
+
 use bytes::BytesMut;
 use http::Method;
-use std::time::Duration;
 use warmwire_h1::{BodyLength, CloseReason, KeepAlive, Sent, Verdict};
 
 use crate::support::{Request, get, headers, receive};

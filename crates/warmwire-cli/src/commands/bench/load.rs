@@ -1,15 +1,17 @@
 //! Sends requests in a closed or an open loop.
 
-use super::interrupt::Interrupt;
-use super::plan::Pace;
-use super::record::{Outcome, Record};
-use crate::timer::Timer;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+
+use super::interrupt::Interrupt;
+use super::plan::Pace;
+use super::record::{Outcome, Record};
+use crate::timer::Timer;
 
 /// The kind of failure of a request that was due while too many were under way.
 const OVERRUN: &str = "overrun";
@@ -130,8 +132,9 @@ async fn open<S, F>(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::sync::atomic::AtomicUsize;
+
+    use super::*;
 
     /// Follows tokio's clock, which the tests stop and advance.
     #[derive(Clone)]

@@ -1,7 +1,8 @@
 //! What this process, the client, costs.
 
-use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time of all threads of this process since its start.
 pub(crate) fn cpu_time() -> Duration {

@@ -15,13 +15,14 @@ mod simulate;
 pub(crate) use record::BUCKETS_PER_DECADE;
 pub(crate) use side::Side;
 
+use anyhow::Context;
+
 use crate::failure::Failure;
 use crate::flags::BenchFlags;
 use crate::output;
 use crate::server::EmbeddedServer;
 use crate::timer::PreciseTimer;
 use crate::units::percent;
-use anyhow::Context;
 use interrupt::Interrupt;
 use plan::{Plan, Target};
 use prediction::Prediction;

@@ -1,14 +1,16 @@
 //! The flags of `bench`, checked and completed.
 
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{self, HeaderName, HeaderValue};
+use http::{Method, Uri};
+
 use super::side::Side;
 use crate::failure::Failure;
 use crate::flags::{AgentFlags, BenchFlags, LoadFlags, ServerFlags, SideChoice};
 use crate::server::{ServerConfig, TlsVersion};
 use crate::units::{Size, Span};
-use bytes::Bytes;
-use http::header::{self, HeaderName, HeaderValue};
-use http::{Method, Uri};
-use std::time::Duration;
 
 /// The longest round trip and look-up that are simulated.
 const LONGEST_SIMULATED: Duration = Duration::from_secs(10);

@@ -1,10 +1,12 @@
 //! What the arithmetic of round trips says a request takes.
 
+use std::time::Duration;
+
+use serde::Serialize;
+
 use super::plan::{Pace, Plan, Target};
 use super::side::Side;
 use crate::server::TlsVersion;
-use serde::Serialize;
-use std::time::Duration;
 
 const WAIT: &str = "Wait for a connection";
 

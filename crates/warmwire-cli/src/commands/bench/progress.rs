@@ -1,13 +1,15 @@
 //! Progress on standard error: a bar on a terminal, a line per part of a round elsewhere.
 
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
 use super::load::{Portion, SharedRecord};
 use super::record::Record;
 use super::side::Side;
 use crate::output;
 use crate::units::{counted, grouped, milliseconds};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
-use std::time::{Duration, Instant};
 
 /// Often enough to look alive; the drawing counts as the client's CPU time.
 const TICK: Duration = Duration::from_millis(200);

@@ -1,9 +1,10 @@
 //! What the requests of one side came to.
 
-use hdrhistogram::Histogram;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+use hdrhistogram::Histogram;
 
 /// The longest latency that is told apart from longer ones.
 const LONGEST: Duration = Duration::from_secs(3600);

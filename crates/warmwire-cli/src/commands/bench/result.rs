@@ -1,5 +1,10 @@
 //! The result, as `--json` prints it and the other outputs read it.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
 use super::plan::{Pace, Plan, Target};
 use super::prediction::Prediction;
 use super::record::{Record, ratio};
@@ -7,9 +12,6 @@ use super::side::Side;
 use crate::flags::AgentFlags;
 use crate::server::{Counts, TlsVersion};
 use crate::units::Span;
-use serde::{Serialize, Serializer};
-use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// Everything that the bench has found out.
 #[derive(Debug, Serialize)]

@@ -151,9 +151,10 @@ fn portion(load: &Load, round: u32) -> Portion {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::commands::bench::plan::{Pace, RequestPlan};
-    use std::time::Duration;
 
     #[test]
     fn the_order_alternates() {

@@ -1,5 +1,11 @@
 //! The two sides that are compared, and the agent of each.
 
+use std::time::Duration;
+
+use http::Uri;
+use warmwire::http::{AgentBuilder, RequestBuilder, Scheduling, Tls, TlsVersion};
+use warmwire::{Agent, Error};
+
 use super::plan::{Plan, RequestPlan, Target};
 use super::record::Outcome;
 use super::simulate::{DistantConnector, SlowResolver};
@@ -8,10 +14,6 @@ use crate::flags::{AgentFlags, Order};
 use crate::server::{self, EmbeddedServer};
 use crate::timer::PreciseTimer;
 use crate::units::Span;
-use http::Uri;
-use std::time::Duration;
-use warmwire::http::{AgentBuilder, RequestBuilder, Scheduling, Tls, TlsVersion};
-use warmwire::{Agent, Error};
 
 /// How long connections may take to be closed at the end.
 const GOODBYE: Duration = Duration::from_secs(1);

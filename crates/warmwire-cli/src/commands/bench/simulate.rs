@@ -2,12 +2,14 @@
 //!
 //! What happens after a connect is late in the server's process, which costs the client nothing.
 
-use crate::timer::PreciseTimer;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
+
 use tokio::net::TcpStream;
 use warmwire::http::{BoxFuture, Connect, ConnectTarget, Io, Resolve};
+
+use crate::timer::PreciseTimer;
 
 /// Connects to loopback as if it were a round trip away: SYN out, SYN and ACK back.
 pub(super) struct DistantConnector {

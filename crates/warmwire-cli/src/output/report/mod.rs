@@ -2,13 +2,14 @@
 
 mod plots;
 
+use std::fmt::Write;
+
 use super::facts::{cross_checks, facts};
 use super::svg::escape;
 use super::table::{self, Row};
 use crate::commands::Side;
 use crate::commands::result::{BenchResult, RoundSide, SideResult};
 use crate::units::{grouped, milliseconds, percent};
-use std::fmt::Write;
 
 const STYLE: &str = include_str!("style.css");
 

@@ -1,11 +1,12 @@
 //! The plots of the page.
 
+use std::fmt::Write;
+
 use crate::commands::Side;
 use crate::commands::result::{BenchResult, Latency, SideResult};
 use crate::output::histogram::{Bin, bins};
 use crate::output::svg::{Anchor, Svg, escape, ticks};
 use crate::units::{milliseconds, percent, whole_milliseconds};
-use std::fmt::Write;
 
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 64.0;
