@@ -1,3 +1,5 @@
+//! Go's `net/http`: many requests at once, and both sides count the same connections.
+
 use warmwire::Agent;
 use warmwire_interop::Peer;
 

@@ -1,3 +1,6 @@
+//! nginx, over TCP and its Unix socket: its limit of requests per connection, posts of many tasks,
+//! large files.
+
 use warmwire::Agent;
 use warmwire::http::CloseReason;
 use warmwire_interop::Peer;

@@ -1,3 +1,5 @@
+//! Node's `http`: the times after which it closes, announced and not, and bodies in chunks.
+
 use std::time::Duration;
 
 use tokio::sync::mpsc;
