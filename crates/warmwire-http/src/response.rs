@@ -138,14 +138,12 @@ impl fmt::Display for ConnectionInfo {
         if let Some(remote) = self.remote_address() {
             write!(f, " to {remote}")?;
         }
-        match self.reused {
-            true => write!(
-                f,
-                ", {:.1?} old, reused after {:.1?} idle, {} requests before",
-                self.age, self.idle, self.requests
-            ),
-            false => f.write_str(", new"),
+        if !self.reused {
+            return f.write_str(", new");
         }
+        let (age, idle, requests) = (self.age, self.idle, self.requests);
+        let noun = if requests == 1 { "request" } else { "requests" };
+        write!(f, ", {age:.1?} old, reused after {idle:.1?} idle, {requests} {noun} before")
     }
 }
 

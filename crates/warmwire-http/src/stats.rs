@@ -300,7 +300,10 @@ impl fmt::Display for Stats {
                 stats.requests,
                 stats.reused,
                 100.0 * stats.reuse_ratio(),
-                format!("{:.1?}", stats.time_saved()),
+                match stats.time_saved() {
+                    Duration::ZERO => "0".to_owned(),
+                    saved => format!("{saved:.1?}"),
+                },
                 stats.opened,
                 stats.open_errors,
             )?;

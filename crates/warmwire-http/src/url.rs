@@ -55,6 +55,11 @@ pub(crate) mod sealed {
 }
 
 fn parse(text: &str) -> Result<Uri, Error> {
+    if text.starts_with("unix:") {
+        let text = "a URL names no Unix socket: use Agent::origin(\"unix:/path\") or \
+                    RequestBuilder::unix_socket";
+        return Err(Error::request(ErrorKind::InvalidRequest, text));
+    }
     if let Ok(uri) = text.parse::<Uri>() {
         return check(uri);
     }
@@ -92,6 +97,8 @@ mod tests {
     #[test]
     fn refusals_name_the_text_and_the_reason() {
         assert!(parse("http://").unwrap_err().to_string().contains("\"http://\""));
+        let error = parse("unix:/run/a.sock").unwrap_err().to_string();
+        assert!(error.contains("Agent::origin") && error.contains("unix_socket"), "{error}");
         let error = parse("http://user:secret@example.com/").unwrap_err().to_string();
         assert!(error.contains("basic_auth") && !error.contains("secret"), "{error}");
         let error = parse("http://user:secret@example.com:port/").unwrap_err().to_string();
