@@ -24,13 +24,20 @@ pub enum Sent {
     Yes,
 }
 
-impl fmt::Display for Sent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Sent {
+    /// The name in snake case, for labels of metrics: `maybe`.
+    pub fn as_str(self) -> &'static str {
+        match self {
             Self::No => "no",
             Self::Maybe => "maybe",
             Self::Yes => "yes",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
     }
 }
 

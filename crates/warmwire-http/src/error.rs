@@ -120,9 +120,10 @@ pub enum Phase {
     Body,
 }
 
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Phase {
+    /// The name in snake case, for labels of metrics: `queue`.
+    pub fn as_str(self) -> &'static str {
+        match self {
             Phase::Prepare => "prepare",
             Phase::Queue => "queue",
             Phase::Dns => "dns",
@@ -131,7 +132,13 @@ impl fmt::Display for Phase {
             Phase::Send => "send",
             Phase::Head => "head",
             Phase::Body => "body",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
     }
 }
 

@@ -6,12 +6,18 @@ use std::time::{Duration, Instant};
 use crate::arena::Handle;
 
 /// Names an origin until the pool forgets it. A stale id finds nothing, never another origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OriginId(pub(crate) Handle);
+
+impl fmt::Debug for OriginId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OriginId({})", self.0.serial)
+    }
+}
 
 /// Names a connection: 1, 2, 3 and so on for the life of the pool, in the order in which they were
 /// opened, over all origins. `Display` prints the number. A stale id finds nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConnectionId(pub(crate) Handle);
 
 impl ConnectionId {
@@ -24,6 +30,12 @@ impl ConnectionId {
 impl fmt::Display for ConnectionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.serial.fmt(f)
+    }
+}
+
+impl fmt::Debug for ConnectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ConnectionId({})", self.0.serial)
     }
 }
 

@@ -48,6 +48,7 @@ fn connection_numbers_count_from_one_and_are_never_used_again() {
     for number in ["1", "2", "3"] {
         let lease = sim.fresh("a");
         assert_eq!(lease.connection().to_string(), number);
+        assert_eq!(format!("{:?}", lease.connection()), format!("ConnectionId({number})"));
         sim.keep(lease);
     }
 }
