@@ -19,12 +19,13 @@ use crate::trace::{Timer, Trace, deadline, earlier};
 /// A connection that was idle for less than this is not looked at by a system call if losing it
 /// costs nothing, that is if the request can be sent again.
 ///
-/// A request right after a response meets a connection whose state the runtime has just read; the
-/// system call would be a seventh of what the whole exchange costs (`bench/`, W2).
-const FRESH: std::time::Duration = std::time::Duration::from_millis(1);
+/// Right after a response the runtime has just read the connection's state. The look would be one
+/// system call more; without it a connection that was closed meanwhile costs one repeat.
+const JUST_USED: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// Gets a connection for the request that `trace` describes; `acquired` is the pool's first
-/// answer. `repeatable` says whether the request would be sent again if the connection turned out to be stale.
+/// answer. `repeatable` says whether the request would be sent again if the connection turned out
+/// to be stale.
 ///
 /// # Cancel safety
 ///
@@ -119,7 +120,7 @@ pub(crate) async fn checkout_fresh(
 fn usable(mut lease: ConnectionLease, repeatable: bool) -> Option<ConnectionLease> {
     let known = lease.lease();
     let look = known.reused();
-    let ask_kernel = !repeatable || known.idle_for() >= FRESH;
+    let ask_kernel = !repeatable || known.idle_for() >= JUST_USED;
     let conn = lease.conn_mut();
     let settled = conn.settle_here().map_err(|_| warmwire_pool::CloseReason::Failed);
     let found = match settled {

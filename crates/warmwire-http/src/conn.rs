@@ -65,9 +65,9 @@ impl Conn {
     }
 
     /// Looks whether the connection is fit to be kept, and has it watched from now on.
-    pub(crate) fn rest(&mut self) -> Result<(), CloseReason> {
+    pub(crate) fn go_idle(&mut self) -> Result<(), CloseReason> {
         self.forget_task();
-        verdict(self.stream.poll_quiet(&mut Context::from_waker(&self.watcher)))
+        close_reason_of(self.stream.poll_quiet(&mut Context::from_waker(&self.watcher)))
     }
 
     /// The look before a reuse. `ask_kernel` costs a system call and sees what the runtime's
@@ -77,10 +77,10 @@ impl Conn {
             match self.stream.peek() {
                 // Session tickets and key updates are no reason to close: read them.
                 Quiet::Bytes if self.stream.is_tls() => {}
-                other => verdict(other)?,
+                other => close_reason_of(other)?,
             }
         }
-        self.rest()
+        self.go_idle()
     }
 
     /// Makes the connection work on the runtime that this is called on.
@@ -133,7 +133,7 @@ impl Conn {
     }
 }
 
-fn verdict(found: Quiet) -> Result<(), CloseReason> {
+fn close_reason_of(found: Quiet) -> Result<(), CloseReason> {
     match found {
         Quiet::Yes => Ok(()),
         Quiet::Closed => Err(CloseReason::ClosedByPeer),

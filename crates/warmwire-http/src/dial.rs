@@ -128,7 +128,7 @@ pub(crate) fn spawn(
         match dialled {
             Ok((mut conn, opened)) => {
                 let watch = conn.watch();
-                let resting = conn.rest();
+                let resting = conn.go_idle();
                 let id = permit.connected(Slot::new(conn), opened, |id| {
                     report_connected(&core, &key, id, opened.elapsed);
                 });

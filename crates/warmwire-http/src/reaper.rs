@@ -129,7 +129,7 @@ async fn wait(notices: &Notices, due: std::time::Instant) {
 /// Closes an idle connection if what happened on it means that it is of no more use.
 fn inspect(core: &Arc<Core>, id: ConnectionId) {
     let Some(mut lease) = core.lease_idle(id) else { return };
-    let found = lease.conn_mut().rest();
+    let found = lease.conn_mut().go_idle();
     lease.release(match found {
         Ok(()) => Verdict::Untouched,
         Err(reason) => Verdict::Unused(reason),

@@ -34,7 +34,7 @@ fn decide(lease: &mut ConnectionLease) -> Verdict {
         H1Verdict::Upgraded => return Verdict::Close(CloseReason::Upgraded),
         H1Verdict::Close(reason) => return Verdict::Close(translate(reason)),
     };
-    match lease.conn_mut().rest() {
+    match lease.conn_mut().go_idle() {
         Ok(()) => Verdict::Keep(keep),
         Err(reason) => Verdict::Close(reason),
     }

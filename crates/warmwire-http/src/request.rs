@@ -15,7 +15,7 @@ use crate::agent::Agent;
 use crate::body::Body;
 use crate::error::{Error, ErrorKind};
 use crate::response::Response;
-use crate::send::{self, Base, Head};
+use crate::send::{self, Base, RequestParts};
 use crate::url::IntoUri;
 
 /// A request being built; [`send`](Self::send) sends it.
@@ -25,7 +25,7 @@ use crate::url::IntoUri;
 #[must_use = "a request does nothing until it is sent"]
 pub struct RequestBuilder {
     agent: Agent,
-    head: Head,
+    parts: RequestParts,
     body: Body,
     /// The first thing that was wrong.
     invalid: Option<Error>,
@@ -37,7 +37,7 @@ impl RequestBuilder {
             Ok(uri) => (uri, None),
             Err(error) => (Uri::default(), Some(error)),
         };
-        let head = Head {
+        let parts = RequestParts {
             method,
             uri,
             base: None,
@@ -46,7 +46,7 @@ impl RequestBuilder {
             timeouts: agent.config().timeouts.clone(),
             idempotent: None,
         };
-        RequestBuilder { agent: agent.clone(), head, body: Body::empty(), invalid }
+        RequestBuilder { agent: agent.clone(), parts, body: Body::empty(), invalid }
     }
 
     /// Adds a header; one of the same name stays. Headers of the request take the place of the
@@ -58,27 +58,27 @@ impl RequestBuilder {
         V: TryInto<HeaderValue>,
         V::Error: fmt::Display,
     {
-        self.try_with(|head| {
+        self.try_with(|request| {
             let name = name.try_into().map_err(|error| invalid("header name", &error))?;
             let value = value
                 .try_into()
                 .map_err(|error| invalid(&format!("value of the header {name}"), &error))?;
-            head.headers.append(name, value);
+            request.headers.append(name, value);
             Ok(())
         })
     }
 
     /// Sets these headers in place of those of the same names.
     pub fn headers(self, headers: HeaderMap) -> RequestBuilder {
-        self.with(|head| {
+        self.with(|request| {
             for name in headers.keys() {
-                head.headers.remove(name);
+                request.headers.remove(name);
             }
             let mut last = None;
             for (name, value) in headers {
                 last = name.or(last);
                 if let Some(name) = &last {
-                    head.headers.append(name.clone(), value);
+                    request.headers.append(name.clone(), value);
                 }
             }
         })
@@ -87,21 +87,21 @@ impl RequestBuilder {
     /// Adds pairs to the URL's query, form-encoded: anything that serialises as pairs, such as
     /// `[("a", 1)]` or a struct.
     pub fn query(self, pairs: &(impl Serialize + ?Sized)) -> RequestBuilder {
-        self.try_with(|head| {
+        self.try_with(|request| {
             let added =
                 serde_urlencoded::to_string(pairs).map_err(|error| invalid("query", &error))?;
             if added.is_empty() {
                 return Ok(());
             }
-            let path = head.uri.path();
-            let path_and_query = match head.uri.query() {
+            let path = request.uri.path();
+            let path_and_query = match request.uri.query() {
                 None | Some("") => format!("{path}?{added}"),
                 Some(query) => format!("{path}?{query}&{added}"),
             };
-            let mut parts = std::mem::take(&mut head.uri).into_parts();
+            let mut parts = std::mem::take(&mut request.uri).into_parts();
             parts.path_and_query =
                 Some(path_and_query.parse().map_err(|error| invalid("query", &error))?);
-            head.uri = Uri::from_parts(parts).map_err(|error| invalid("query", &error))?;
+            request.uri = Uri::from_parts(parts).map_err(|error| invalid("query", &error))?;
             Ok(())
         })
     }
@@ -150,40 +150,40 @@ impl RequestBuilder {
     /// whether the first has arrived. Without this the method tells: GET, HEAD, OPTIONS, TRACE,
     /// PUT and DELETE may (RFC 9110, section 9.2.2).
     pub fn idempotent(self, idempotent: bool) -> RequestBuilder {
-        self.with(|head| head.idempotent = Some(idempotent))
+        self.with(|request| request.idempotent = Some(idempotent))
     }
 
     /// Goes over the Unix socket at `path`; the URL tells `Host` and path. On Linux a path that
     /// begins with `@` names an abstract socket.
     pub fn unix_socket(self, path: impl Into<PathBuf>) -> RequestBuilder {
         let path: Arc<std::path::Path> = path.into().into();
-        self.with(|head| head.unix = Some(path))
+        self.with(|request| request.unix = Some(path))
     }
 
     /// [`AgentBuilder::timeout`](crate::AgentBuilder::timeout) for this request.
     pub fn timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| Arc::make_mut(&mut head.timeouts).total = Some(timeout))
+        self.with(|request| Arc::make_mut(&mut request.timeouts).total = Some(timeout))
     }
 
     /// [`AgentBuilder::response_timeout`](crate::AgentBuilder::response_timeout) for this request.
     pub fn response_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| Arc::make_mut(&mut head.timeouts).response = Some(timeout))
+        self.with(|request| Arc::make_mut(&mut request.timeouts).response = Some(timeout))
     }
 
     /// [`AgentBuilder::read_timeout`](crate::AgentBuilder::read_timeout) for this request.
     pub fn read_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| Arc::make_mut(&mut head.timeouts).read = Some(timeout))
+        self.with(|request| Arc::make_mut(&mut request.timeouts).read = Some(timeout))
     }
 
     /// [`AgentBuilder::acquire_timeout`](crate::AgentBuilder::acquire_timeout) for this request.
     pub fn acquire_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| Arc::make_mut(&mut head.timeouts).acquire = Some(timeout))
+        self.with(|request| Arc::make_mut(&mut request.timeouts).acquire = Some(timeout))
     }
 
     /// [`AgentBuilder::connect_timeout`](crate::AgentBuilder::connect_timeout) for a connection
     /// that this request opens.
     pub fn connect_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| Arc::make_mut(&mut head.timeouts).connect = Some(timeout))
+        self.with(|request| Arc::make_mut(&mut request.timeouts).connect = Some(timeout))
     }
 
     /// Sends the request and waits for the response's head.
@@ -203,7 +203,7 @@ impl RequestBuilder {
     ///
     /// Outside a tokio runtime with I/O and time enabled.
     pub fn send(self) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
-        send::send(self.agent, self.head, self.body, self.invalid)
+        send::send(self.agent, self.parts, self.body, self.invalid)
     }
 
     /// A request to a path of an origin that is known already.
@@ -214,40 +214,43 @@ impl RequestBuilder {
         path: Result<Uri, Error>,
     ) -> RequestBuilder {
         let mut builder = RequestBuilder::new(agent, method, path);
-        builder.head.base = Some(base.clone());
+        builder.parts.base = Some(base.clone());
         builder
     }
 
     pub(crate) fn from_parts(agent: &Agent, parts: http::request::Parts, body: Body) -> Self {
         let mut builder = RequestBuilder::new(agent, parts.method, sealed(parts.uri));
-        builder.head.headers = parts.headers;
+        builder.parts.headers = parts.headers;
         builder.body = body;
         builder
     }
 
     fn authorization(self, value: &str) -> RequestBuilder {
-        self.try_with(|head| {
+        self.try_with(|request| {
             let mut value = HeaderValue::try_from(value)
                 .map_err(|error| invalid("value of the header authorization", &error))?;
             value.set_sensitive(true);
-            head.headers.insert(header::AUTHORIZATION, value);
+            request.headers.insert(header::AUTHORIZATION, value);
             Ok(())
         })
     }
 
     fn content_type(self, value: &'static str) -> RequestBuilder {
-        self.with(|head| {
-            head.headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static(value));
+        self.with(|request| {
+            request.headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static(value));
         })
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Head)) -> RequestBuilder {
-        change(&mut self.head);
+    fn with(mut self, change: impl FnOnce(&mut RequestParts)) -> RequestBuilder {
+        change(&mut self.parts);
         self
     }
 
-    fn try_with(mut self, change: impl FnOnce(&mut Head) -> Result<(), Error>) -> RequestBuilder {
-        if let Err(error) = change(&mut self.head) {
+    fn try_with(
+        mut self,
+        change: impl FnOnce(&mut RequestParts) -> Result<(), Error>,
+    ) -> RequestBuilder {
+        if let Err(error) = change(&mut self.parts) {
             self.invalid.get_or_insert(error);
         }
         self

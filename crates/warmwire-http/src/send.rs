@@ -26,7 +26,7 @@ use crate::wire::Fault;
 
 /// All of a request but its body.
 #[derive(Debug)]
-pub(crate) struct Head {
+pub(crate) struct RequestParts {
     pub(crate) method: Method,
     /// Of a request to a [`Base`], the path alone.
     pub(crate) uri: Uri,
@@ -57,7 +57,7 @@ impl Base {
     }
 }
 
-impl Head {
+impl RequestParts {
     /// RFC 9110, 9.2.2.
     fn is_idempotent(&self) -> bool {
         self.idempotent.unwrap_or_else(|| self.method.is_idempotent())
@@ -106,7 +106,7 @@ impl Head {
 )]
 pub(crate) fn send(
     agent: Agent,
-    head: Head,
+    request: RequestParts,
     body: Body,
     invalid: Option<Error>,
 ) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
@@ -115,28 +115,28 @@ pub(crate) fn send(
         if let Some(error) = invalid {
             return Err(error);
         }
-        if head.method == Method::CONNECT {
+        if request.method == Method::CONNECT {
             let text = "CONNECT opens a tunnel and is not a request that an agent can send";
             return Err(Error::request(ErrorKind::InvalidRequest, text));
         }
         // The agent is held to the end: when its last handle goes, its pool is closed.
         let core = agent.core();
-        let (acquired, key) = head.acquire(core, started)?;
+        let (acquired, key) = request.acquire(core, started)?;
         let mut trace = Trace {
             key,
             started,
             acquired: started,
-            timeouts: head.timeouts.clone(),
+            timeouts: request.timeouts.clone(),
             timings: Default::default(),
             connection: None,
         };
         let spare = body.try_clone();
-        let repeatable = spare.is_some() && head.is_idempotent();
+        let repeatable = spare.is_some() && request.is_idempotent();
         let lease = checkout(core, &mut trace, acquired, repeatable).await?;
-        match exchange(core, lease, &head, body, &mut trace).await {
+        match exchange(core, lease, &request, body, &mut trace).await {
             Ok(response) => Ok(response),
             // Boxed, as everything rare here is, for the same reason.
-            Err(failed) => Box::pin(repeat(core, &head, spare, trace, *failed)).await,
+            Err(failed) => Box::pin(repeat(core, &request, spare, trace, *failed)).await,
         }
     }
 }
@@ -145,14 +145,15 @@ pub(crate) fn send(
 /// failure on a reused one before a byte of the response came.
 async fn repeat(
     core: &Arc<Core>,
-    head: &Head,
+    request: &RequestParts,
     spare: Option<Body>,
     mut trace: Trace,
     failed: Failed,
 ) -> Result<Response, Error> {
     let Failed { error, stale, unused_body } = failed;
+    // A stream of which nothing was taken can still be sent; any other body needs its copy.
     let body = unused_body.or(spare);
-    let allowed = stale && (error.sent() == Sent::No || head.is_idempotent());
+    let allowed = stale && (error.sent() == Sent::No || request.is_idempotent());
     let (true, Some(body)) = (allowed, body) else { return Err(error) };
     stats::count(core, &trace.key, |all| &all.retries);
     if let Some(connection) = &trace.connection {
@@ -168,7 +169,7 @@ async fn repeat(
         Sent::Maybe | Sent::Yes => error,
     };
     let lease = checkout_fresh(core, &mut trace).await.map_err(honest)?;
-    let end = exchange(core, lease, head, body, &mut trace).await;
+    let end = exchange(core, lease, request, body, &mut trace).await;
     end.map_err(|failed| honest(failed.error))
 }
 
@@ -177,17 +178,18 @@ struct Failed {
     error: Error,
     /// The connection was reused and is gone, and no byte of the response came.
     stale: bool,
+    /// The body, if nothing of it was taken.
     unused_body: Option<Body>,
 }
 
 fn exchange(
     core: &Core,
     mut lease: ConnectionLease,
-    head: &Head,
+    request: &RequestParts,
     body: Body,
     trace: &mut Trace,
 ) -> impl Future<Output = Result<Response, Box<Failed>>> + Send {
-    let started = start(core, &mut lease, head, body, trace);
+    let started = start(core, &mut lease, request, body, trace);
     async move {
         if let Err(error) = started {
             // Nothing of it was sent: the connection is as it was.
@@ -209,25 +211,25 @@ fn exchange(
 fn start(
     core: &Core,
     lease: &mut ConnectionLease,
-    head: &Head,
+    request: &RequestParts,
     body: Body,
     trace: &Trace,
 ) -> Result<(), RequestError> {
     let config = &core.hooks.config;
-    let request = RequestHead {
-        method: &head.method,
-        target: target(head),
-        host: host(head.authority()),
-        headers: &head.headers,
+    let head = RequestHead {
+        method: &request.method,
+        target: target(request),
+        host: host(request.authority()),
+        headers: &request.headers,
         defaults: &config.default_headers,
     };
-    lease.conn_mut().wire.start(config.h1, &request, body, trace.acquired)
+    lease.conn_mut().wire.start(config.h1, &head, body, trace.acquired)
 }
 
-fn target(head: &Head) -> Target<'_> {
-    match head.uri.path() {
+fn target(request: &RequestParts) -> Target<'_> {
+    match request.uri.path() {
         "*" => Target::Asterisk,
-        _ => Target::Origin(&head.uri),
+        _ => Target::Origin(&request.uri),
     }
 }
 

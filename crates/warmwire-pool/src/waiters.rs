@@ -38,7 +38,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
                 Poll::Pending
             }
             State::Offered(permit) => Poll::Ready(Grant::Open(permit)),
-            State::Ended(mut grant) => {
+            State::Answered(mut grant) => {
                 self.waiters.remove(index);
                 if let Grant::Lease(lease) = &mut grant {
                     lease.set_collected(now);
@@ -59,7 +59,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             self.waiters.remove(index);
             self.tally(origin, |counters| counters.cancelled += 1);
             self.settle(origin, now, actions);
-        } else if let State::Ended(Grant::Lease(lease)) = self.waiters.remove(index).state {
+        } else if let State::Answered(Grant::Lease(lease)) = self.waiters.remove(index).state {
             self.tally(lease.origin.0.index, |counters| counters.cancelled += 1);
             self.release(lease, Verdict::Untouched, now, actions);
         }
@@ -93,7 +93,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     ) {
         self.leave_queue(index);
         let waiter = &mut self.waiters[index];
-        waiter.state = State::Ended(grant);
+        waiter.state = State::Answered(grant);
         actions.wake.extend(waiter.waker.take());
     }
 
@@ -129,9 +129,11 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     /// The origin in whose queue a waiter is; `None` when it has ended.
     pub(crate) fn queue_of(&self, index: usize) -> Option<usize> {
         let waiter = &self.waiters[index];
-        (!matches!(waiter.state, State::Ended(_))).then_some(waiter.origin.0.index)
+        (!matches!(waiter.state, State::Answered(_))).then_some(waiter.origin.0.index)
     }
 
+    /// A permit that the waiter has not collected ends with it, since nobody would dial; a dial
+    /// under way goes on for the pool.
     fn leave_queue(&mut self, index: usize) {
         let waiter = &mut self.waiters[index];
         let origin = waiter.origin.0.index;
@@ -151,7 +153,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     /// A fresh connection is exempt. It cannot be stale from a former use, and a peer that closes
     /// every connection at once would keep the waiter in the queue for ever, without an error.
     fn take_back_spoilt(&mut self, index: usize, now: Instant, actions: &mut Actions<K, C>) {
-        let State::Ended(Grant::Lease(lease)) = &self.waiters[index].state else { return };
+        let State::Answered(Grant::Lease(lease)) = &self.waiters[index].state else { return };
         let Some(connection) = self.connections.get(lease.connection.0) else { return };
         let reason = connection.retired.or_else(|| match connection.leased {
             1 => connection.expired(now),
@@ -162,7 +164,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         let origin = self.waiters[index].origin.0.index;
         self.origins[origin].queue.insert_by_serial(&mut self.waiters, index);
         self.origins[origin].undialled.insert_by_serial(&mut self.waiters, index);
-        if let State::Ended(Grant::Lease(lease)) = state {
+        if let State::Answered(Grant::Lease(lease)) = state {
             self.release(lease, Verdict::Unused(reason), now, actions);
         }
     }
@@ -203,7 +205,7 @@ enum State<E> {
     /// In the queue, with a permit that it has not collected.
     Offered(Permit),
     /// Out of the queue, with an answer that it has not collected.
-    Ended(Grant<E>),
+    Answered(Grant<E>),
 }
 
 impl<E> Linked<Queue> for Waiter<E> {
