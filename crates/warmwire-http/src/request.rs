@@ -161,29 +161,29 @@ impl RequestBuilder {
     }
 
     /// [`AgentBuilder::timeout`](crate::AgentBuilder::timeout) for this request.
-    pub fn timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| Arc::make_mut(&mut head.timeouts).total = Some(timeout))
+    pub fn timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
+        self.with(|head| Arc::make_mut(&mut head.timeouts).total = timeout.into())
     }
 
     /// [`AgentBuilder::response_timeout`](crate::AgentBuilder::response_timeout) for this request.
-    pub fn response_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| Arc::make_mut(&mut head.timeouts).response = Some(timeout))
+    pub fn response_timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
+        self.with(|head| Arc::make_mut(&mut head.timeouts).response = timeout.into())
     }
 
     /// [`AgentBuilder::read_timeout`](crate::AgentBuilder::read_timeout) for this request.
-    pub fn read_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| Arc::make_mut(&mut head.timeouts).read = Some(timeout))
+    pub fn read_timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
+        self.with(|head| Arc::make_mut(&mut head.timeouts).read = timeout.into())
     }
 
     /// [`AgentBuilder::acquire_timeout`](crate::AgentBuilder::acquire_timeout) for this request.
-    pub fn acquire_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| Arc::make_mut(&mut head.timeouts).acquire = Some(timeout))
+    pub fn acquire_timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
+        self.with(|head| Arc::make_mut(&mut head.timeouts).acquire = timeout.into())
     }
 
     /// [`AgentBuilder::connect_timeout`](crate::AgentBuilder::connect_timeout) for a connection
     /// that this request opens.
-    pub fn connect_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|head| Arc::make_mut(&mut head.timeouts).connect = Some(timeout))
+    pub fn connect_timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
+        self.with(|head| Arc::make_mut(&mut head.timeouts).connect = timeout.into())
     }
 
     /// Sends the request and waits for the response's head.

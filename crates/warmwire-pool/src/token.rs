@@ -9,6 +9,14 @@ use crate::arena::Handle;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OriginId(pub(crate) Handle);
 
+impl OriginId {
+    /// A number that no other origin of the pool ever has, nor the same one after it was
+    /// forgotten.
+    pub fn number(self) -> u64 {
+        self.0.serial
+    }
+}
+
 /// Names a connection: 1, 2, 3 and so on for the life of the pool, in the order in which they were
 /// opened, over all origins. `Display` prints the number. A stale id finds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
