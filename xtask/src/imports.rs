@@ -16,7 +16,15 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     (
         "warmwire-net",
         &[],
-        &["futures-util", "rustls", "rustls-platform-verifier", "socket2", "tokio", "tokio-rustls"],
+        &[
+            "futures-util",
+            "rustls",
+            "rustls-platform-verifier",
+            "socket2",
+            "sync_wrapper",
+            "tokio",
+            "tokio-rustls",
+        ],
     ),
     (
         "warmwire-http",

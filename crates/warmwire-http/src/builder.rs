@@ -38,6 +38,9 @@ const LONGEST_IDLE: Duration = Duration::from_secs(365 * 24 * 3600);
 /// | [`tcp_nodelay`](Self::tcp_nodelay) | on |
 /// | [`tcp_keepalive`](Self::tcp_keepalive) | after 15 s, every 15 s, 3 times |
 /// | [`drain_bytes`](Self::drain_bytes), [`drain_time`](Self::drain_time) | 64 KiB, 50 ms |
+///
+/// A timer takes a `Duration`, or `None` that turns it off. Timers have the runtime's grain: a
+/// millisecond.
 #[must_use = "a builder does nothing until `build`"]
 pub struct AgentBuilder {
     limits: Limits,
@@ -137,8 +140,8 @@ impl AgentBuilder {
     /// [`ErrorKind::AcquireTimeout`]. Opening a connection does not count: it has
     /// [`connect_timeout`](Self::connect_timeout). Default 30 s: finite, so that connections held
     /// by mistake show as an error with numbers and not as a hang.
-    pub fn acquire_timeout(mut self, timeout: Duration) -> Self {
-        self.timeouts.acquire = Some(timeout);
+    pub fn acquire_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.timeouts.acquire = timeout.into();
         self
     }
 
@@ -167,8 +170,8 @@ impl AgentBuilder {
     /// close together. Default: no limit.
     #[doc(alias = "socketActiveTTL")]
     #[doc(alias = "clientTtl")]
-    pub fn max_lifetime(mut self, lifetime: Duration) -> Self {
-        self.limits.max_lifetime = Some(lifetime);
+    pub fn max_lifetime(mut self, lifetime: impl Into<Option<Duration>>) -> Self {
+        self.limits.max_lifetime = lifetime.into();
         self
     }
 
@@ -181,8 +184,8 @@ impl AgentBuilder {
     }
 
     /// How long look-up, connect and TLS handshake may take together. Default 10 s.
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.timeouts.connect = Some(timeout);
+    pub fn connect_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.timeouts.connect = timeout.into();
         self
     }
 
@@ -191,22 +194,22 @@ impl AgentBuilder {
     /// leaves starts it anew. Default 5 min, as undici's: the slowest answers of APIs take
     /// minutes, and a server that is gone must not hold a connection for ever.
     #[doc(alias = "headersTimeout")]
-    pub fn response_timeout(mut self, timeout: Duration) -> Self {
-        self.timeouts.response = Some(timeout);
+    pub fn response_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.timeouts.response = timeout.into();
         self
     }
 
     /// How long the next piece of a response's body may take. Default 5 min, as undici's.
     #[doc(alias = "bodyTimeout")]
-    pub fn read_timeout(mut self, timeout: Duration) -> Self {
-        self.timeouts.read = Some(timeout);
+    pub fn read_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.timeouts.read = timeout.into();
         self
     }
 
     /// How long the whole exchange may take, queueing and the response's body included. Default:
     /// none.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeouts.total = Some(timeout);
+    pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.timeouts.total = timeout.into();
         self
     }
 
@@ -224,11 +227,11 @@ impl AgentBuilder {
         self
     }
 
-    /// Idle time before TCP asks the other end whether it is still there; at least a second.
-    /// Default 15 s.
+    /// Idle time before TCP asks the other end whether it is still there; less than a second
+    /// counts as one, `None` never asks. Default 15 s.
     #[doc(alias = "keepAliveMsecs")]
-    pub fn tcp_keepalive(mut self, idle: Duration) -> Self {
-        self.tcp.socket.keepalive_idle = Some(idle);
+    pub fn tcp_keepalive(mut self, idle: impl Into<Option<Duration>>) -> Self {
+        self.tcp.socket.keepalive_idle = idle.into();
         self
     }
 

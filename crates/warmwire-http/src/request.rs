@@ -161,29 +161,29 @@ impl RequestBuilder {
     }
 
     /// [`AgentBuilder::timeout`](crate::AgentBuilder::timeout) for this request.
-    pub fn timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|request| Arc::make_mut(&mut request.timeouts).total = Some(timeout))
+    pub fn timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
+        self.with(|request| Arc::make_mut(&mut request.timeouts).total = timeout.into())
     }
 
     /// [`AgentBuilder::response_timeout`](crate::AgentBuilder::response_timeout) for this request.
-    pub fn response_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|request| Arc::make_mut(&mut request.timeouts).response = Some(timeout))
+    pub fn response_timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
+        self.with(|request| Arc::make_mut(&mut request.timeouts).response = timeout.into())
     }
 
     /// [`AgentBuilder::read_timeout`](crate::AgentBuilder::read_timeout) for this request.
-    pub fn read_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|request| Arc::make_mut(&mut request.timeouts).read = Some(timeout))
+    pub fn read_timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
+        self.with(|request| Arc::make_mut(&mut request.timeouts).read = timeout.into())
     }
 
     /// [`AgentBuilder::acquire_timeout`](crate::AgentBuilder::acquire_timeout) for this request.
-    pub fn acquire_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|request| Arc::make_mut(&mut request.timeouts).acquire = Some(timeout))
+    pub fn acquire_timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
+        self.with(|request| Arc::make_mut(&mut request.timeouts).acquire = timeout.into())
     }
 
     /// [`AgentBuilder::connect_timeout`](crate::AgentBuilder::connect_timeout) for a connection
     /// that this request opens.
-    pub fn connect_timeout(self, timeout: Duration) -> RequestBuilder {
-        self.with(|request| Arc::make_mut(&mut request.timeouts).connect = Some(timeout))
+    pub fn connect_timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
+        self.with(|request| Arc::make_mut(&mut request.timeouts).connect = timeout.into())
     }
 
     /// Sends the request and waits for the response's head.

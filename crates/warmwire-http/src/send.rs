@@ -163,6 +163,7 @@ async fn repeat(
         });
     }
     let first = error.sent();
+    trace.connection = None;
     // What the first attempt may have brought about is not undone by how the second one ends.
     let honest = |error: Error| match error.sent() {
         Sent::No => error.with_sent(first),

@@ -118,6 +118,9 @@ pub struct OriginStats {
     pub max_waiting: usize,
     /// What opening all connections took together: look-up, connect and handshake.
     pub connect_time: Duration,
+    /// Tells an origin that was forgotten and has come back from what it was before.
+    #[serde(skip)]
+    incarnation: u64,
 }
 
 impl OriginStats {
@@ -188,11 +191,11 @@ impl Stats {
     pub(crate) fn of(core: &Core) -> Stats {
         let forgotten = &core.hooks.counters;
         core.read(|pool| Stats {
-            total: origin_stats(pool.totals(), forgotten),
+            total: origin_stats(pool.totals(), forgotten, 0),
             origins: pool
                 .origins()
-                .map(|(_, key, counters)| {
-                    (key.name().to_owned(), origin_stats(counters, key.counters()))
+                .map(|(id, key, counters)| {
+                    (key.name().to_owned(), origin_stats(counters, key.counters(), id.number()))
                 })
                 .collect(),
         })
@@ -221,10 +224,8 @@ impl Stats {
     /// `self`; origins that were forgotten meanwhile are in the total only.
     pub fn since(&self, earlier: &Stats) -> Stats {
         let since = |name: &String, stats: &OriginStats| match earlier.origins.get(name) {
-            // An origin that was forgotten and came back has counted from zero.
-            Some(before) if before.opened <= stats.opened && before.requests <= stats.requests => {
-                stats.since(before)
-            }
+            Some(before) if before.incarnation == stats.incarnation => stats.since(before),
+            // One that was forgotten and came back has counted from zero.
             _ => *stats,
         };
         Stats {
@@ -238,7 +239,7 @@ impl Stats {
     }
 }
 
-fn origin_stats(pool: &Counters, http: &HttpCounters) -> OriginStats {
+fn origin_stats(pool: &Counters, http: &HttpCounters, incarnation: u64) -> OriginStats {
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     OriginStats {
         opened: pool.opened,
@@ -266,6 +267,7 @@ fn origin_stats(pool: &Counters, http: &HttpCounters) -> OriginStats {
         max_active: pool.max_active,
         max_waiting: pool.max_waiting,
         connect_time: pool.connect_time,
+        incarnation,
     }
 }
 

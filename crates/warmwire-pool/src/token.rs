@@ -9,6 +9,14 @@ use crate::arena::Handle;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OriginId(pub(crate) Handle);
 
+impl OriginId {
+    /// A number that no other origin of the pool ever has, nor the same one after it was
+    /// forgotten.
+    pub fn number(self) -> u64 {
+        self.0.serial
+    }
+}
+
 impl fmt::Debug for OriginId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "OriginId({})", self.0.serial)

@@ -20,3 +20,8 @@ pub use warmwire_http as http;
 
 #[cfg(feature = "http")]
 pub mod manual;
+
+/// Compiles what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -424,3 +424,27 @@ async fn concurrent_requests_on_stale_connections_all_succeed() {
     }
     assert_eq!(agent.stats().total.retries, 5);
 }
+
+/// The repeat of a request that may have arrived fails: the error must not say `sent: no`.
+#[tokio::test]
+async fn f083_a_failed_repeat_tells_that_the_first_attempt_may_have_arrived() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        let (mut peer, _) = listener.accept().await.unwrap();
+        // Nobody listens when the repeat dials.
+        drop(listener);
+        let mut request = [0; 1024];
+        assert!(peer.read(&mut request).await.unwrap() > 0);
+        peer.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+        assert!(peer.read(&mut request).await.unwrap() > 0);
+    });
+    let agent = Agent::new();
+    agent.get(&url).send().await.unwrap().bytes().await.unwrap();
+    let error = agent.post(&url).idempotent(true).body("pay").send().await.unwrap_err();
+    server.await.unwrap();
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    assert_eq!(error.sent(), Sent::Maybe);
+    assert!(error.connection().is_none(), "the connection of the failed dial is none: {error}");
+}

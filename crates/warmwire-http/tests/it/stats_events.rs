@@ -393,3 +393,18 @@ fn types_fit_where_users_put_them() {
     assert_sync::<warmwire_http::Error>();
     assert_send::<warmwire_http::Response>();
 }
+
+/// The difference of two snapshots counts an origin anew that was forgotten in between.
+#[tokio::test]
+async fn f117_since_counts_an_origin_that_was_forgotten_and_came_back() {
+    let server = Server::tcp(Peer::echo_targets).await;
+    let agent = Agent::new();
+    get(&agent, server.url("/")).await.unwrap();
+    let before = agent.stats();
+    agent.close_idle();
+    assert_eq!(agent.stats().origin(server.url("/")), None);
+    get(&agent, server.url("/")).await.unwrap();
+    let since = agent.stats().since(&before);
+    assert_eq!(since.origin(server.url("/")).map(|origin| origin.requests), Some(1));
+    assert_eq!(since.total.requests, 1);
+}
