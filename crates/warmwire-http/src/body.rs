@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes};
 use futures_util::Stream;
@@ -99,18 +99,18 @@ impl Body {
     }
 
     /// The next piece of data; trailers are passed over.
-    pub(crate) async fn next_data(&mut self) -> Result<Option<Bytes>, Error> {
-        std::future::poll_fn(|cx| {
-            loop {
-                let frame = std::task::ready!(Pin::new(&mut *self).poll_frame(cx)).transpose()?;
-                match frame.map(Frame::into_data) {
-                    None => return Poll::Ready(Ok(None)),
-                    Some(Ok(data)) => return Poll::Ready(Ok(Some(data))),
-                    Some(Err(_trailers)) => {}
-                }
+    pub(crate) fn poll_data(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, Error>> {
+        loop {
+            let frame = ready!(Pin::new(&mut *self).poll_frame(cx)).transpose()?;
+            match frame.map(Frame::into_data) {
+                None => return Poll::Ready(Ok(None)),
+                Some(Ok(data)) => return Poll::Ready(Ok(Some(data))),
+                Some(Err(_trailers)) => {}
             }
-        })
-        .await
+        }
     }
 }
 

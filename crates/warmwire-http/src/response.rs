@@ -1,11 +1,13 @@
 //! What comes back, and what is known of how it came.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::stream::{self, Stream};
 use http::{HeaderMap, StatusCode, Version};
 use http_body::Body as _;
 use serde::Serialize;
@@ -208,7 +210,7 @@ impl Response {
     ///
     /// Nothing is lost when the future is dropped: the next call goes on where this one was.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
-        self.body.next_data().await
+        poll_fn(|cx| self.body.poll_data(cx)).await
     }
 
     /// The whole body.
@@ -293,7 +295,14 @@ impl Response {
         })
     }
 
-    /// The body alone.
+    /// The body as a stream of its pieces; trailers are passed over. The errors are those of
+    /// [`chunk`](Self::chunk), and the stream ends after one.
+    pub fn bytes_stream(self) -> impl Stream<Item = Result<Bytes, Error>> + Send + Unpin + 'static {
+        let mut body = self.body;
+        stream::poll_fn(move |cx| body.poll_data(cx).map(Result::transpose))
+    }
+
+    /// The body alone, which is an [`http_body::Body`]: its frames have the trailers too.
     pub fn into_body(self) -> Body {
         self.body
     }

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt, StreamBody};
 use serde::{Deserialize, Serialize};
@@ -197,6 +198,30 @@ async fn request_bodies_are_framed_by_length_or_chunks() {
     let both = Body::from_stream(futures_util::stream::iter(pieces));
     assert_eq!(post(both).await, format!("chunked: {large}{large}"));
     assert_eq!(server.counts().accepted, 1);
+}
+
+#[tokio::test]
+async fn a_response_streams_into_the_next_request_and_ends_with_its_error() {
+    let server = Server::tcp(|mut peer: Peer| async move {
+        while let Some(request) = peer.request().await {
+            match request.target.as_str() {
+                "/cut" => return peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc").await,
+                _ => peer.send(ok(request.text())).await,
+            }
+        }
+    })
+    .await;
+    let agent = Agent::new();
+    let text = "x".repeat(300_000);
+    let first = agent.post(server.url("/")).body(text.clone()).send().await.unwrap();
+    let body = Body::from_stream(first.bytes_stream());
+    let second = agent.post(server.url("/")).body(body).send().await.unwrap();
+    assert_eq!(second.text().await.unwrap(), text);
+
+    let mut pieces = agent.get(server.url("/cut")).send().await.unwrap().bytes_stream();
+    assert_eq!(pieces.next().await.unwrap().unwrap(), "abc");
+    assert_eq!(pieces.next().await.unwrap().unwrap_err().kind(), ErrorKind::ResponseCut);
+    assert!(pieces.next().await.is_none());
 }
 
 #[tokio::test]
