@@ -3,9 +3,17 @@
 //! - [`defaults`]: each default of the agent, with its reason.
 //! - [`reuse`]: when a connection is used again, the race that is left, and what `sent` means.
 //! - [`limits`]: per origin and in total, waiting, and requests within requests.
+//! - [`bodies`]: bytes and streams, what a dropped response costs, what can be sent again.
 //! - [`errors`]: what to do about which.
+//! - [`events`]: every step of a connection's life, as it happens.
+//! - [`numbers`]: what the statistics count, and how to watch them.
+//! - [`unix_sockets`]: three ways to name one.
 
+pub mod bodies;
 pub mod defaults;
 pub mod errors;
+pub mod events;
 pub mod limits;
+pub mod numbers;
 pub mod reuse;
+pub mod unix_sockets;
