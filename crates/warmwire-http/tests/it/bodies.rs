@@ -205,7 +205,9 @@ async fn a_response_streams_into_the_next_request_and_ends_with_its_error() {
     let server = Server::tcp(|mut peer: Peer| async move {
         while let Some(request) = peer.request().await {
             match request.target.as_str() {
-                "/cut" => return peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc").await,
+                "/cut" => {
+                    return peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc").await;
+                }
                 _ => peer.send(ok(request.text())).await,
             }
         }
@@ -521,4 +523,23 @@ async fn a_stream_that_stalls_is_bounded_by_the_response_timeout() {
     assert_eq!(began.elapsed(), Duration::from_secs(2));
     assert_eq!(error.kind(), ErrorKind::ResponseTimeout);
     assert_eq!((error.phase(), error.sent()), (Phase::Send, Sent::Maybe));
+}
+
+/// A caller may know the length of what its stream does not know.
+#[tokio::test]
+async fn a_stream_is_sent_with_the_length_that_a_header_declares() {
+    let server = Server::tcp(|peer: Peer| {
+        peer.serve(|request| ok(request.header("content-length").unwrap_or("chunked")))
+    })
+    .await;
+    let agent = Agent::new();
+    let pieces = || {
+        Body::from_stream(futures_util::stream::iter([Ok::<_, std::io::Error>("abc"), Ok("de")]))
+    };
+    let told = agent.put(server.url("/")).header("content-length", "5").body(pieces());
+    assert_eq!(told.send().await.unwrap().text().await.unwrap(), "5");
+    let untold = agent.put(server.url("/")).body(pieces());
+    assert_eq!(untold.send().await.unwrap().text().await.unwrap(), "chunked");
+    let wrong = agent.put(server.url("/")).header("content-length", "4").body(pieces());
+    assert_eq!(wrong.send().await.unwrap_err().kind(), ErrorKind::InvalidRequest);
 }
