@@ -267,8 +267,8 @@ fn the_report_is_one_page_that_loads_nothing() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_a_failure() {
+fn a_report_that_cannot_be_written_is_told_before_the_work() {
     let output = run(&["bench", "--requests", "4", "--quiet", "--report", "/nowhere/at/all.html"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("/nowhere/at/all.html"), "{}", stderr(&output));
 }

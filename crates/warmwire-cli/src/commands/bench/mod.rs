@@ -15,6 +15,9 @@ mod simulate;
 pub(crate) use record::BUCKETS_PER_DECADE;
 pub(crate) use side::Side;
 
+use std::fs::OpenOptions;
+use std::path::Path;
+
 use anyhow::Context;
 
 use crate::failure::Failure;
@@ -40,6 +43,9 @@ use side::{Client, Site};
 /// failed; with `--check`, a saving that is too small.
 pub(super) fn run(flags: &BenchFlags) -> Result<(), Failure> {
     let plan = Plan::new(flags)?;
+    if let Some(path) = &flags.output.report {
+        check_writable(path)?;
+    }
     // One thread, so that CPU per request is that of the client and not of handing work around.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -47,17 +53,27 @@ pub(super) fn run(flags: &BenchFlags) -> Result<(), Failure> {
         .context("cannot start the runtime")?;
     let result = runtime.block_on(measure(&plan, flags.output.quiet))?;
 
-    if let Some(path) = &flags.output.report {
-        let page = output::report::page(&result);
-        std::fs::write(path, page)
-            .with_context(|| format!("cannot write --report {}", path.display()))?;
-    }
     if flags.output.json {
         output::json(&result)?;
     } else {
         output::text::show(&result)?;
     }
+    // After the figures: a disk that has filled up meanwhile must not cost the measurement.
+    if let Some(path) = &flags.output.report {
+        let page = output::report::page(&result);
+        std::fs::write(path, page)
+            .with_context(|| format!("cannot write --report {}", path.display()))?;
+    }
     judge(&result, flags)
+}
+
+/// A page that cannot be written is told before minutes are spent on what it should show. What is
+/// there stays as it is until then.
+fn check_writable(path: &Path) -> Result<(), Failure> {
+    let opened = OpenOptions::new().create(true).append(true).open(path);
+    opened.map(|_| ()).map_err(|error| {
+        Failure::usage(format!("--report {} cannot be written: {error}", path.display()))
+    })
 }
 
 async fn measure(plan: &Plan, is_quiet: bool) -> Result<BenchResult, Failure> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 use http::{Method, Uri};
+use warmwire::Agent;
 
 use super::side::Side;
 use crate::failure::Failure;
@@ -143,6 +144,10 @@ fn given_target(url: &str, flags: &ServerFlags) -> Result<Target, Failure> {
             "`{url}` is not a URL that can be measured: write http://HOST/… or https://HOST/…"
         )));
     }
+    // The agent's own checks, such as that of the port.
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    let origin = format!("{}://{authority}", uri.scheme_str().unwrap_or("http"));
+    Agent::new().origin(origin).map_err(|error| Failure::usage(error.to_string()))?;
     let target = Target::Url(url.to_owned());
     if flags.tls_version.is_some() && !target.speaks_tls() {
         return Err(Failure::usage(format!(
