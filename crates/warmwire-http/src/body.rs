@@ -99,10 +99,7 @@ impl Body {
     }
 
     /// The next piece of data; trailers are passed over.
-    pub(crate) fn poll_data(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<Bytes>, Error>> {
+    pub(crate) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
         loop {
             let frame = ready!(Pin::new(&mut *self).poll_frame(cx)).transpose()?;
             match frame.map(Frame::into_data) {

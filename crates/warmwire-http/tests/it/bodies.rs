@@ -205,7 +205,9 @@ async fn a_response_streams_into_the_next_request_and_ends_with_its_error() {
     let server = Server::tcp(|mut peer: Peer| async move {
         while let Some(request) = peer.request().await {
             match request.target.as_str() {
-                "/cut" => return peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc").await,
+                "/cut" => {
+                    return peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc").await;
+                }
                 _ => peer.send(ok(request.text())).await,
             }
         }
