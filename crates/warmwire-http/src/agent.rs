@@ -8,7 +8,7 @@ use bytes::Buf;
 use http::uri::PathAndQuery;
 use http::{Method, Uri};
 use http_body::Body as HttpBody;
-use warmwire_pool::{CloseReason, ConnectionId, Pool};
+use warmwire_pool::{CloseReason, ConnectionId, Pool, RefuseReason};
 
 use crate::body::Body;
 use crate::builder::AgentBuilder;
@@ -134,7 +134,7 @@ impl Agent {
 
     /// Opens connections ahead until `connections` to the origin of `url` are open or being
     /// opened, and waits for them. Gives the number that it has opened: fewer than asked for
-    /// where a limit is in the way.
+    /// where a limit is in the way, of connections or of idle ones.
     ///
     /// # Errors
     ///
@@ -155,7 +155,9 @@ impl Agent {
         let address = Address::of(&uri, config.unix_socket.as_deref())?;
         let key = Key::new(&address);
         let mut dials = Vec::new();
-        while let Some(permit) = self.room_to_warm(&key, connections) {
+        // More than may be idle would be closed as soon as they are up.
+        let target = connections.min(config.max_idle);
+        while let Some(permit) = self.room_to_warm(&key, target)? {
             let (done, end) = tokio::sync::oneshot::channel();
             let (timeout, phase) = (config.timeouts.connect, DialPhase::new());
             dial::spawn(self.core(), key.clone(), timeout, permit, phase, Some(done));
@@ -237,15 +239,21 @@ impl Agent {
         &self.0.core.hooks.config
     }
 
-    fn room_to_warm(&self, key: &Key, target: usize) -> Option<DialPermit> {
+    fn room_to_warm(&self, key: &Key, target: usize) -> Result<Option<DialPermit>, Error> {
         let open = self.core().read(|pool| {
             let counters = pool.find(key).and_then(|origin| pool.counters(origin));
             counters.map_or(0, |counters| counters.open + counters.connecting)
         });
-        if open >= target {
-            return None;
+        if open >= target && !self.core().read(|pool| pool.is_closed()) {
+            return Ok(None);
         }
-        self.core().open(|pool| origin_of(pool, key)).ok()
+        match self.core().open(|pool| origin_of(pool, key)) {
+            Ok(permit) => Ok(Some(permit)),
+            Err(RefuseReason::Closed) => {
+                Err(Error::new(ErrorKind::Closed, Phase::Queue, "the agent is closed"))
+            }
+            Err(_) => Ok(None),
+        }
     }
 }
 

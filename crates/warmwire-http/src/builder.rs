@@ -19,6 +19,9 @@ use crate::event::{Event, Observer};
 /// every idle connection must have one that the clock can hold.
 const LONGEST_IDLE: Duration = Duration::from_secs(365 * 24 * 3600);
 
+/// Linux's bound on the time between two TCP keep-alive probes.
+const LONGEST_PROBE: Duration = Duration::from_secs(32_767);
+
 /// Builds an [`Agent`].
 ///
 /// # Defaults
@@ -231,13 +234,22 @@ impl AgentBuilder {
     /// counts as one, `None` never asks. Default 15 s.
     #[doc(alias = "keepAliveMsecs")]
     pub fn tcp_keepalive(mut self, idle: impl Into<Option<Duration>>) -> Self {
-        self.tcp.socket.keepalive_idle = idle.into();
+        let idle = idle.into();
+        self.require(
+            idle.is_none_or(|idle| idle <= LONGEST_PROBE),
+            "tcp_keepalive: more than 32,767 s between two probes is beyond what TCP takes",
+        );
+        self.tcp.socket.keepalive_idle = idle;
         self
     }
 
     /// Time between two such questions, at least a second, and how many may stay unanswered
     /// before the connection is given up. Default 15 s and 3.
     pub fn tcp_keepalive_probes(mut self, interval: Duration, count: u32) -> Self {
+        self.require(
+            interval <= LONGEST_PROBE && (1..=127).contains(&count),
+            "tcp_keepalive_probes: TCP takes an interval of up to 32,767 s and 1 to 127 probes",
+        );
         self.tcp.socket.keepalive_interval = interval;
         self.tcp.socket.keepalive_retries = count;
         self
@@ -379,6 +391,7 @@ impl AgentBuilder {
         }
         let config = Config {
             timeouts: Arc::new(self.timeouts),
+            max_idle: self.limits.max_idle,
             max_idle_timeout: self.max_idle_timeout,
             keep_alive: self.keep_alive,
             drain: self.drain,

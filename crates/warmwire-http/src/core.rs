@@ -52,6 +52,7 @@ pub(crate) type QueuePlace = Waiter<Key, Slot, Box<DialError>, AgentHooks>;
 /// What requests need to know besides the pool.
 pub(crate) struct Config {
     pub(crate) timeouts: Arc<Timeouts>,
+    pub(crate) max_idle: usize,
     pub(crate) max_idle_timeout: Duration,
     pub(crate) keep_alive: bool,
     pub(crate) drain: Drain,

@@ -122,7 +122,7 @@ impl Incoming {
     }
 
     fn fail(&mut self, fault: Fault) -> Error {
-        self.close(close_reason(&fault));
+        self.close(close_reason(&fault, true));
         self.trace.failed(fault, warmwire_h1::Sent::Yes, Phase::Body, None)
     }
 

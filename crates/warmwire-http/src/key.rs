@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
+use std::net::Ipv6Addr;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
@@ -41,11 +42,12 @@ impl Scheme {
 ///
 /// TLS settings, resolver, local address and the rest that also affects trust or route are one
 /// for all requests of an agent, and no two agents share a pool.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Address<'a> {
     pub(crate) scheme: Scheme,
-    /// As the URL has it, without brackets; empty where it does not affect the route.
-    pub(crate) host: &'a str,
+    /// Without brackets, an IPv6 address in its shortest form (RFC 5952), a name as the URL has it;
+    /// empty where it does not affect the route.
+    pub(crate) host: Cow<'a, str>,
     pub(crate) port: u16,
     pub(crate) unix: Option<&'a Path>,
     hash: u64,
@@ -74,24 +76,45 @@ impl<'a> Address<'a> {
         if host.is_empty() {
             return Err(invalid(uri, "it has no host"));
         }
-        let port = match uri.port() {
-            None => scheme.default_port(),
-            Some(port) if port.as_u16() != 0 => port.as_u16(),
-            Some(_) => return Err(invalid(uri, "port 0 cannot be connected to")),
+        let port = port(uri, host, scheme)?;
+        let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+            None => host.into(),
+            Some(literal) => shortest(literal),
         };
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         Ok(match unix {
             // The host goes into the Host field only: one socket is one server.
-            Some(_) if scheme == Scheme::Http => Address::new(scheme, "", 0, unix),
+            Some(_) if scheme == Scheme::Http => Address::new(scheme, "".into(), 0, unix),
             // With TLS the certificate must be for the host.
             Some(_) => Address::new(scheme, host, 0, unix),
             None => Address::new(scheme, host, port, unix),
         })
     }
 
-    fn new(scheme: Scheme, host: &'a str, port: u16, unix: Option<&'a Path>) -> Self {
-        let hash = HASHER.hash_one((scheme, port, lower_case(host), unix));
+    fn new(scheme: Scheme, host: Cow<'a, str>, port: u16, unix: Option<&'a Path>) -> Self {
+        let hash = HASHER.hash_one((scheme, port, lower_case(&host), unix));
         Address { scheme, host, port, unix, hash }
+    }
+}
+
+/// `Uri::port` gives nothing for a port above 65535, which must not become the default one.
+fn port(uri: &Uri, host: &str, scheme: Scheme) -> Result<u16, Error> {
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    let after = authority.strip_prefix(host).unwrap_or_default();
+    match after.strip_prefix(':') {
+        // RFC 3986, 3.2.3: an empty port is the default one.
+        None | Some("") => Ok(scheme.default_port()),
+        Some(digits) => match digits.parse() {
+            Ok(0) | Err(_) => Err(invalid(uri, format!("port {digits} is not one of 1 to 65535"))),
+            Ok(port) => Ok(port),
+        },
+    }
+}
+
+/// One address has many spellings, and all are one server.
+fn shortest(literal: &str) -> Cow<'_, str> {
+    match literal.parse::<Ipv6Addr>() {
+        Ok(address) => address.to_string().into(),
+        Err(_) => literal.into(),
     }
 }
 
@@ -117,7 +140,7 @@ impl Equivalent<Key> for Address<'_> {
         let own = &key.0;
         own.scheme == self.scheme
             && own.port == self.port
-            && own.host.eq_ignore_ascii_case(self.host)
+            && own.host.eq_ignore_ascii_case(&self.host)
             && own.unix.as_deref() == self.unix
     }
 }
@@ -150,7 +173,7 @@ pub(crate) struct HttpCounters {
 
 impl Key {
     pub(crate) fn new(address: &Address<'_>) -> Key {
-        let host = lower_case(address.host);
+        let host = lower_case(&address.host);
         let name = name(address, &host);
         Key(Arc::new(Inner {
             scheme: address.scheme,
@@ -165,7 +188,13 @@ impl Key {
 
     pub(crate) fn address(&self) -> Address<'_> {
         let Inner { scheme, host, port, unix, hash, .. } = &*self.0;
-        Address { scheme: *scheme, host, port: *port, unix: unix.as_deref(), hash: *hash }
+        Address {
+            scheme: *scheme,
+            host: Cow::Borrowed(host),
+            port: *port,
+            unix: unix.as_deref(),
+            hash: *hash,
+        }
     }
 
     /// The same key with counters of its own, for an origin that is known anew.
@@ -192,7 +221,7 @@ impl Key {
 }
 
 fn name(address: &Address<'_>, host: &str) -> String {
-    let Address { scheme, port, unix, .. } = *address;
+    let &Address { scheme, port, unix, .. } = address;
     let bracketed = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     match unix {
         Some(path) if scheme == Scheme::Http => format!("unix:{}", path.display()),
@@ -285,15 +314,27 @@ mod tests {
             ("http://a.example", "http://a.example:8080", false),
             ("http://a.example", "http://b.example", false),
             ("http://[::1]:8080", "http://[::1]:8080/", true),
+            ("http://[::1]", "http://[0:0:0:0:0:0:0:1]:80/", true),
+            ("http://a.example:", "http://a.example", true),
         ] {
             assert_eq!(key(one) == key(other), same, "{one} and {other}");
             if same {
                 assert_eq!(random.hash_one(key(one)), random.hash_one(key(other)));
                 let uri: Uri = one.parse().expect("a URI");
                 let address = Address::of(&uri, None).expect("an address");
-                assert_eq!(random.hash_one(address), random.hash_one(key(other)));
+                assert_eq!(random.hash_one(&address), random.hash_one(key(other)));
                 assert!(address.equivalent(&key(other)));
             }
+        }
+    }
+
+    #[test]
+    fn a_port_that_cannot_be_is_never_the_default_one() {
+        for port in ["0", "65536", "99999", "80808080"] {
+            let uri: Uri = format!("http://a.example:{port}/").parse().expect("a URI");
+            let error = Address::of(&uri, None).expect_err(port);
+            assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+            assert!(error.to_string().contains(port), "{error}");
         }
     }
 

@@ -61,8 +61,7 @@ fn translate(reason: H1Reason) -> CloseReason {
         H1Reason::ClientAsked => CloseReason::CallerAsked,
         H1Reason::SurplusBytes(_) => CloseReason::Unsolicited,
         H1Reason::ResponseIncomplete => CloseReason::BodyDropped,
-        // An answer that came before the request was sent to its end.
-        H1Reason::RequestIncomplete => CloseReason::PeerAsked,
+        H1Reason::RequestIncomplete => CloseReason::RequestUnfinished,
         _ => CloseReason::Failed,
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, Method, StatusCode, Uri};
 use tokio::time::Instant;
 use warmwire_h1::{Received, RequestError, RequestHead, ResponseHead, Sent, Target};
 use warmwire_pool::{CloseReason, Verdict};
@@ -133,7 +133,7 @@ pub(crate) fn send(
         let spare = body.try_clone();
         let repeatable = spare.is_some() && request.is_idempotent();
         let lease = checkout(core, &mut trace, acquired, repeatable).await?;
-        match exchange(core, lease, &request, body, &mut trace).await {
+        match exchange(core, lease, &request, body, &mut trace, repeatable).await {
             Ok(response) => Ok(response),
             // Boxed, as everything rare here is, for the same reason.
             Err(failed) => Box::pin(repeat(core, &request, spare, trace, *failed)).await,
@@ -170,7 +170,7 @@ async fn repeat(
         Sent::Maybe | Sent::Yes => error,
     };
     let lease = checkout_fresh(core, &mut trace).await.map_err(honest)?;
-    let end = exchange(core, lease, request, body, &mut trace).await;
+    let end = exchange(core, lease, request, body, &mut trace, false).await;
     end.map_err(|failed| honest(failed.error))
 }
 
@@ -189,6 +189,7 @@ fn exchange(
     request: &RequestParts,
     body: Body,
     trace: &mut Trace,
+    repeatable: bool,
 ) -> impl Future<Output = Result<Response, Box<Failed>>> + Send {
     let started = start(core, &mut lease, request, body, trace);
     async move {
@@ -202,6 +203,9 @@ fn exchange(
         let end =
             std::future::poll_fn(|cx| poll_end(lease.conn_mut(), trace, &mut continue_at, cx));
         match end.await {
+            End::Head(head) if repeatable && is_late_goodbye(&lease, &head) => {
+                Err(answered_too_late(lease, trace))
+            }
             End::Head(head) => Ok(respond(lease, trace, head)),
             End::Fault(fault) => Err(fail(lease, trace, fault)),
             End::Timer(timer) => Err(time_out(lease, trace, timer)),
@@ -241,7 +245,8 @@ fn host(uri: &Uri) -> &str {
         Some("https") => ":443",
         _ => ":80",
     };
-    authority.strip_suffix(default).unwrap_or(authority)
+    let authority = authority.strip_suffix(default).unwrap_or(authority);
+    authority.strip_suffix(':').unwrap_or(authority)
 }
 
 /// How the wait for a head ends.
@@ -313,6 +318,19 @@ fn time_out(lease: ConnectionLease, trace: &Trace, timer: Timer) -> Box<Failed> 
     Box::new(Failed { error, stale: false, unused_body: None })
 }
 
+/// A server that closes an idle connection may say so by a 408 (RFC 9110, 15.5.9). If that crosses a
+/// request on the wire it looks like the request's answer, and it is none.
+fn is_late_goodbye(lease: &ConnectionLease, head: &ResponseHead) -> bool {
+    head.status == StatusCode::REQUEST_TIMEOUT && lease.lease().reused()
+}
+
+fn answered_too_late(lease: ConnectionLease, trace: &Trace) -> Box<Failed> {
+    lease.release(Verdict::Close(CloseReason::PeerAsked));
+    let text = "the server gave the idle connection up (408) while the request was on its way";
+    let error = Error::new(ErrorKind::ConnectionClosed, Phase::Head, text).with_sent(Sent::Maybe);
+    Box::new(Failed { error: trace.error(error), stale: true, unused_body: None })
+}
+
 fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> {
     let (phase, sent) = state(lease.conn());
     let wire = &mut lease.conn_mut().wire;
@@ -320,7 +338,7 @@ fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> 
     let stale = reused && !wire.exchange.received_any() && is_lost(&fault);
     let unused_body = wire.take_unused_body();
     let core = lease.pooled().clone();
-    lease.release(Verdict::Close(close_reason(&fault)));
+    lease.release(Verdict::Close(close_reason(&fault, sent == Sent::Yes)));
     Box::new(Failed {
         error: trace.failed(fault, sent, phase, Some(&core.hooks.config.h1)),
         stale,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use warmwire_h1::{Cut, Limits, ResponseErrorKind, Sent};
+use warmwire_net::is_tls_alert;
 use warmwire_pool::CloseReason;
 
 use crate::core::{Core, Timeouts};
@@ -90,22 +91,22 @@ impl Trace {
         phase: Phase,
         limits: Option<&Limits>,
     ) -> Error {
-        self.error(explain(fault, phase, limits).with_sent(sent))
+        self.error(explain(fault, sent, phase, limits).with_sent(sent))
     }
 }
 
-/// Why the connection of a failed exchange is closed.
-pub(crate) fn close_reason(fault: &Fault) -> CloseReason {
+/// Why the connection of a failed exchange is closed; `begun`: whether a byte of the response came.
+pub(crate) fn close_reason(fault: &Fault, begun: bool) -> CloseReason {
     match fault {
         Fault::Io { error, .. } if error.kind() == io::ErrorKind::ConnectionReset => {
             CloseReason::Reset
         }
-        Fault::Io { error, .. } if is_close(error) => CloseReason::ClosedByPeer,
+        Fault::Io { error, .. } if is_close(error) && !begun => CloseReason::ClosedByPeer,
         Fault::Response(error) if error.cut() == Some(Cut::BeforeResponse) => {
             CloseReason::ClosedByPeer
         }
         Fault::Io { .. } | Fault::Response(_) => CloseReason::Failed,
-        Fault::Request(_) | Fault::Body(_) => CloseReason::Cancelled,
+        Fault::Request(_) | Fault::Body(_) => CloseReason::RequestUnfinished,
     }
 }
 
@@ -145,26 +146,22 @@ fn limit_hit(kind: ResponseErrorKind, limits: Option<&Limits>) -> String {
     }
 }
 
-fn explain(fault: Fault, phase: Phase, limits: Option<&Limits>) -> Error {
+fn explain(fault: Fault, sent: Sent, phase: Phase, limits: Option<&Limits>) -> Error {
     match fault {
-        Fault::Io { error, writing } if is_close(&error) => {
-            let (kind, text) = match phase {
-                Phase::Body => (ErrorKind::ResponseCut, "the connection ended within the response"),
-                _ => {
+        Fault::Io { error, .. } if is_tls_alert(&error) => {
+            let text = format!("the server ended the TLS session: {error}");
+            Error::new(ErrorKind::Tls, phase, text).with_source(error)
+        }
+        Fault::Io { error, writing } => {
+            let side = if writing { "writing" } else { "reading" };
+            let (kind, text) = match sent {
+                Sent::Yes => (ErrorKind::ResponseCut, "the connection ended within the response"),
+                Sent::No | Sent::Maybe => {
                     let text = "the connection was closed before a response came";
                     (ErrorKind::ConnectionClosed, text)
                 }
             };
-            let side = if writing { "writing" } else { "reading" };
             Error::new(kind, phase, format!("{text} ({side}: {error})")).with_source(error)
-        }
-        Fault::Io { error, writing } => {
-            let (kind, side) = match phase {
-                Phase::Body => (ErrorKind::ResponseCut, "reading"),
-                _ if writing => (ErrorKind::ConnectionClosed, "writing"),
-                _ => (ErrorKind::ConnectionClosed, "reading"),
-            };
-            Error::new(kind, phase, format!("{side} failed: {error}")).with_source(error)
         }
         Fault::Response(error) => {
             let kind = match error.cut() {

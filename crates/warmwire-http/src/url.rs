@@ -68,6 +68,10 @@ fn parse(text: &str) -> Result<Uri, Error> {
         let shown = if text.contains('@') { "a text with an @" } else { text };
         Error::request(ErrorKind::InvalidRequest, format!("{shown:?} is not a URL: {why}"))
     };
+    // The WHATWG parser drops these without a word.
+    if text.contains(|c: char| c.is_control()) {
+        return Err(refuse(&"it has a control character"));
+    }
     let url = url::Url::parse(text).map_err(|error| refuse(&error))?;
     check(Uri::try_from(url.as_str()).map_err(|error| refuse(&error))?)
 }

@@ -76,6 +76,10 @@ struct Outgoing {
     flushed: bool,
 }
 
+fn declared(head: &RequestHead<'_>) -> Option<u64> {
+    head.headers.get(http::header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+}
+
 impl Outgoing {
     fn begin(&mut self) {
         *self = Outgoing { encoded: buffers::take(), ..Outgoing::default() };
@@ -131,7 +135,8 @@ impl Wire {
             // A declared length of zero differs from none: a caller may mean it.
             Some(0) if body.is_empty() => BodyLength::None,
             Some(length) => BodyLength::Known(length),
-            None => BodyLength::Chunked,
+            // A caller may know what its stream does not.
+            None => declared(head).map_or(BodyLength::Chunked, BodyLength::Known),
         };
         self.exchange = Exchange::new(limits);
         self.body = body;

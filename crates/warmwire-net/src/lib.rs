@@ -23,7 +23,7 @@ pub use error::{Attempt, CertificateFault, ConnectError, ConnectFault, ConnectPh
 pub use resolve::{Resolve, SystemResolver};
 pub use socket::SocketOptions;
 pub use stream::{Io, Quiet, Socket, Stream};
-pub use tls::{Tls, TlsError, TlsInfo, TlsVersion};
+pub use tls::{Tls, TlsError, TlsInfo, TlsVersion, is_tls_alert};
 
 /// A boxed future, as the traits [`Connect`] and [`Resolve`] return it.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -53,6 +53,13 @@ pub struct TlsInfo {
     pub resumed: bool,
 }
 
+/// Whether an error of a stream is the peer's word that it ends the TLS session: with TLS 1.3 a server
+/// that misses a client certificate says so only after the handshake.
+pub fn is_tls_alert(error: &std::io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(inner, Some(rustls::Error::AlertReceived(_)))
+}
+
 /// TLS settings that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsError(String);
@@ -178,11 +185,25 @@ impl Tls {
     ///
     /// # Errors
     ///
-    /// Says which PEM text holds no certificate or key, or which versions make no range.
+    /// Says which PEM text holds no certificate or key, that a certificate and a key do not belong
+    /// together, which versions make no range, or which name cannot be a server's.
     pub fn check(&self) -> Result<(), TlsError> {
         self.settings.versions()?;
         self.settings.own_roots()?;
-        self.settings.identity().map(|_| ())
+        if let Some(name) = &self.settings.server_name {
+            server_name(name)?;
+        }
+        let Some((chain, key)) = self.settings.identity()? else { return Ok(()) };
+        // Whether certificate and key belong together, rustls tells when it is given both.
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        ClientConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&self.settings.versions()?)
+            .map_err(|error| TlsError(format!("TLS versions: {error}")))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(danger::AcceptAny::new(provider)))
+            .with_client_auth_cert(chain, key)
+            .map_err(|error| TlsError(format!("client certificate: {error}")))?;
+        Ok(())
     }
 
     pub(crate) async fn handshake(
@@ -194,9 +215,7 @@ impl Tls {
         let config = self.built.get_or_init(|| self.settings.build().map(Arc::new));
         let config = config.as_ref().map_err(|error| ConnectFault::Settings(error.clone()))?;
         let name = self.settings.server_name.as_deref().unwrap_or(host);
-        let name = ServerName::try_from(name.to_owned()).map_err(|_| {
-            ConnectFault::Settings(TlsError(format!("{name:?} cannot be a TLS server name")))
-        })?;
+        let name = server_name(name).map_err(ConnectFault::Settings)?;
         let connecting = TlsConnector::from(config.clone()).connect(name, socket);
         let stream = connecting.await.map_err(ConnectFault::handshake)?;
         let info = info(&stream);
@@ -298,6 +317,11 @@ impl Settings {
             .map_err(|error| TlsError(format!("client key: {error}")))?;
         Ok(Some((chain, key)))
     }
+}
+
+fn server_name(name: &str) -> Result<ServerName<'static>, TlsError> {
+    ServerName::try_from(name.to_owned())
+        .map_err(|_| TlsError(format!("{name:?} cannot be a TLS server name")))
 }
 
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);

@@ -65,6 +65,8 @@ close_reasons! {
     BodyDropped, "body_dropped", "the response was dropped before its end";
     /// The request was dropped in the middle of the exchange.
     Cancelled, "cancelled", "the request was cancelled";
+    /// The request was not sent to its end: the response came before, or its body failed.
+    RequestUnfinished, "request_unfinished", "the request was not sent to its end";
     /// The exchange took longer than allowed.
     TimedOut, "timed_out", "the exchange timed out";
     /// The exchange failed: an I/O error, or a message that breaks the protocol.

@@ -524,3 +524,22 @@ async fn a_stream_that_stalls_is_bounded_by_the_response_timeout() {
     assert_eq!(error.kind(), ErrorKind::ResponseTimeout);
     assert_eq!((error.phase(), error.sent()), (Phase::Send, Sent::Maybe));
 }
+
+/// A caller may know the length of what its stream does not know.
+#[tokio::test]
+async fn a_stream_is_sent_with_the_length_that_a_header_declares() {
+    let server = Server::tcp(|peer: Peer| {
+        peer.serve(|request| ok(request.header("content-length").unwrap_or("chunked")))
+    })
+    .await;
+    let agent = Agent::new();
+    let pieces = || {
+        Body::from_stream(futures_util::stream::iter([Ok::<_, std::io::Error>("abc"), Ok("de")]))
+    };
+    let told = agent.put(server.url("/")).header("content-length", "5").body(pieces());
+    assert_eq!(told.send().await.unwrap().text().await.unwrap(), "5");
+    let untold = agent.put(server.url("/")).body(pieces());
+    assert_eq!(untold.send().await.unwrap().text().await.unwrap(), "chunked");
+    let wrong = agent.put(server.url("/")).header("content-length", "4").body(pieces());
+    assert_eq!(wrong.send().await.unwrap_err().kind(), ErrorKind::InvalidRequest);
+}

@@ -355,3 +355,20 @@ fn f112_dropping_the_agent_ends_its_task() {
     });
     peers.block_on(server.until(|counts| counts.open == 0));
 }
+
+#[tokio::test]
+async fn f111_a_closed_agent_does_not_warm() {
+    let server = Server::tcp(Peer::echo_targets).await;
+    let agent = Agent::new();
+    agent.close().await;
+    let error = agent.warm(server.url("/"), 2).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed);
+}
+
+#[tokio::test]
+async fn f091_no_more_are_warmed_than_may_be_idle() {
+    let server = Server::tcp(Peer::echo_targets).await;
+    let agent = Agent::builder().max_idle(1).build().unwrap();
+    assert_eq!(agent.warm(server.url("/"), 3).await.unwrap(), 1);
+    assert_eq!(agent.stats().total.idle, 1);
+}

@@ -448,3 +448,68 @@ async fn f083_a_failed_repeat_tells_that_the_first_attempt_may_have_arrived() {
     assert_eq!(error.sent(), Sent::Maybe);
     assert!(error.connection().is_none(), "the connection of the failed dial is none: {error}");
 }
+
+/// A 408 that was sent to end an idle connection crosses the next request on the wire.
+#[tokio::test]
+async fn f001_a_408_that_crosses_a_request_is_not_its_answer() {
+    let goodbye = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let server = Server::tcp(move |mut peer: Peer| async move {
+        let Some(first) = peer.request().await else { return };
+        peer.send(ok(&first.target)).await;
+        // Only the first connection gives up, and as its second request arrives.
+        while let Some(next) = peer.request().await {
+            if peer.number() == 0 {
+                return peer.send(goodbye).await;
+            }
+            peer.send(ok(&next.target)).await;
+        }
+    })
+    .await;
+    let agent = Agent::new();
+    for path in ["/1", "/2", "/3"] {
+        assert_eq!(get(&agent, server.url(path)).await.unwrap(), path);
+    }
+    assert_eq!(agent.stats().total.retries, 1);
+    // What must not be done twice is the caller's to decide about.
+    agent.close_idle();
+    let server = Server::tcp(move |mut peer: Peer| async move {
+        let Some(first) = peer.request().await else { return };
+        peer.send(ok(&first.target)).await;
+        peer.request().await;
+        peer.send(goodbye).await;
+    })
+    .await;
+    get(&agent, server.url("/")).await.unwrap();
+    let response = agent.post(server.url("/")).body("pay").send().await.unwrap();
+    assert_eq!(response.status(), 408);
+    assert_eq!(agent.stats().total.retries, 1);
+}
+
+/// A reset within the head is a cut response, not a closed connection.
+#[tokio::test]
+async fn f095_a_reset_within_the_head_is_a_cut_response() {
+    let gate = Gate::shut();
+    let at = gate.clone();
+    let server = Server::tcp(move |mut peer: Peer| {
+        let at = at.clone();
+        async move {
+            peer.request().await;
+            peer.send("HTTP/1.1 200 OK\r\ncont").await;
+            at.pass().await;
+            peer.reset();
+        }
+    })
+    .await;
+    let agent = Agent::new();
+    let sending = tokio::spawn(agent.get(server.url("/")).send());
+    server.until(|counts| counts.requests.len() == 1).await;
+    gate.open();
+    let error = sending.await.unwrap().unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::ResponseCut | ErrorKind::ConnectionClosed),
+        "{error:?}"
+    );
+    // Which of the two depends on whether the bytes were read before the reset threw them away;
+    // it must agree with what the error says of the request.
+    assert_eq!(error.kind() == ErrorKind::ResponseCut, error.sent() == Sent::Yes, "{error:?}");
+}
