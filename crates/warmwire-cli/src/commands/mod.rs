@@ -1,7 +1,8 @@
 //! What each command does.
 
 mod bench;
-mod describe;
+mod completions;
+mod man;
 
 use anyhow::Context;
 
@@ -17,8 +18,8 @@ pub(crate) use bench::{BUCKETS_PER_DECADE, Side, prediction, result};
 pub(crate) fn run(chosen: Chosen) -> Result<(), Failure> {
     match chosen {
         Chosen::Bench(flags) => bench::run(&flags),
-        Chosen::Completions { shell } => Ok(describe::completions(shell)?),
-        Chosen::Man => Ok(describe::manual()?),
+        Chosen::Completions { shell } => Ok(completions::run(shell)?),
+        Chosen::Man => Ok(man::run()?),
         Chosen::BenchServer { config } => {
             let config =
                 serde_json::from_str(&config).context("the server's configuration is wrong")?;

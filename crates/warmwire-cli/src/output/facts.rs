@@ -128,6 +128,8 @@ fn rounds(result: &BenchResult) -> String {
     let how = if both { ", both sides in each, the order alternating" } else { "" };
     if rounds.interrupted {
         format!("{} of {} complete, interrupted{how}", rounds.complete, rounds.planned)
+    } else if rounds.complete < rounds.planned {
+        format!("{} of {}, since every request failed{how}", rounds.complete, rounds.planned)
     } else {
         format!("{}{how}", rounds.planned)
     }

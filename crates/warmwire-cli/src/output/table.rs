@@ -39,16 +39,11 @@ pub(super) fn rows(result: &BenchResult) -> Vec<Row> {
     rows.add("P99.9", |side| latency(side, side.latency_ms.p999), less(|saving| saving.p999));
     rows.add("max", |side| latency(side, side.latency_ms.max), less(|saving| saving.max));
     rows.add("mean", |side| latency(side, side.latency_ms.mean), less(|saving| saving.mean));
-    rows.add("Handshakes' share of it", |side| percent(side.handshake_share), None);
+    rows.add("Handshakes' share of the mean", |side| percent(side.handshake_share), None);
     rows.add(
         "Client CPU per request",
         |side| cpu(side.cpu_us_per_request),
         less(|saving| saving.cpu),
-    );
-    rows.add(
-        "Memory (resident)",
-        |side| side.rss_bytes.map_or_else(|| "unknown".to_owned(), bytes),
-        None,
     );
     rows.add("Requests", |side| grouped(side.requests), None);
     rows.add("Failed", |side| grouped(side.failed), None);
@@ -56,6 +51,14 @@ pub(super) fn rows(result: &BenchResult) -> Vec<Row> {
     rows.add("Connections opened", |side| grouped(side.connections_opened), None);
     rows.add("Requests per connection", |side| three_digits(side.requests_per_connection), None);
     rows.rows
+}
+
+/// The resident memory, which is no figure of a side: one process sends for both. `None` where the
+/// system does not tell.
+pub(super) fn memory(result: &BenchResult) -> Option<String> {
+    let sides = [&result.without, &result.with];
+    let most = sides.into_iter().flatten().filter_map(|side| side.rss_bytes).max()?;
+    Some(format!("Memory (resident): {} at most, of this process as a whole", bytes(most)))
 }
 
 struct Rows<'a> {

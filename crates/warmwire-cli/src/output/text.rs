@@ -63,6 +63,9 @@ fn figures(text: &mut String, result: &BenchResult, paint: Paint) {
         });
         line(text, format!("{label:<LABEL$}{without:>CELL$}{with:>CELL$}{change}").trim_end());
     }
+    if let Some(memory) = table::memory(result) {
+        line(text, &paint.dim(&memory));
+    }
 }
 
 /// What the arithmetic predicts beside what was measured.

@@ -103,6 +103,8 @@ fn an_error_status_is_a_failure_of_its_own_kind() {
         "with",
         "--requests",
         "5",
+        "--rounds",
+        "1",
         "--concurrency",
         "1",
         "--json",

@@ -116,7 +116,9 @@ async fn open<S, F>(
         timer.sleep_until(due.into_std()).await;
         while under_way.try_join_next().is_some() {}
         if under_way.len() >= max_in_flight {
-            record.lock().add(Duration::ZERO, Outcome::Failed(OVERRUN.into()));
+            record
+                .lock()
+                .add(Duration::ZERO, Outcome::Failed { kind: OVERRUN.into(), error: None });
             continue;
         }
         let (request, record) = (send(), record.clone());

@@ -55,7 +55,7 @@ pub(super) fn run(flags: &BenchFlags) -> Result<(), Failure> {
 
     if flags.output.json {
         output::json(&result)?;
-    } else {
+    } else if !result.all_failed() {
         output::text::show(&result)?;
     }
     // After the figures: a disk that has filled up meanwhile must not cost the measurement.
@@ -139,14 +139,14 @@ fn command_line() -> String {
 /// The exit code that the result asks for.
 fn judge(result: &BenchResult, flags: &BenchFlags) -> Result<(), Failure> {
     for (name, side) in [("without", &result.without), ("with", &result.with)] {
-        let Some(side) = side else { continue };
-        if side.requests > 0 && side.answered() == 0 {
-            let kinds: Vec<_> = side.failures.keys().map(String::as_str).collect();
-            return Err(Failure::Work(anyhow::anyhow!(
-                "every request {name} keep-alive failed ({})",
-                kinds.join(", ")
-            )));
-        }
+        let Some(side) = side.as_ref().filter(|side| side.all_failed()) else { continue };
+        let which = match result.all_failed() {
+            true => "every request".to_owned(),
+            false => format!("every request {name} keep-alive"),
+        };
+        let kinds: Vec<_> = side.failures.keys().map(String::as_str).collect();
+        let why = side.first_error.clone().unwrap_or_else(|| kinds.join(", "));
+        return Err(Failure::Work(anyhow::anyhow!("{which} failed: {why}")));
     }
     let Some(least) = flags.output.check else { return Ok(()) };
     match &result.saving {

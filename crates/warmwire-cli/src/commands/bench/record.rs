@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use warmwire::Error;
 
 /// The longest latency that is told apart from longer ones.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -20,8 +21,13 @@ pub(crate) enum Outcome {
         /// The part of its time that look-up, TCP connect and TLS handshake took.
         handshake: Duration,
     },
-    /// With a failure of this kind.
-    Failed(Cow<'static, str>),
+    /// With a failure.
+    Failed {
+        /// What it is counted as.
+        kind: Cow<'static, str>,
+        /// The agent's error, if it was one.
+        error: Option<Error>,
+    },
 }
 
 /// Latencies of the requests that were answered, failures by kind of the others.
@@ -33,6 +39,8 @@ pub(crate) struct Record {
     handshake_sum: Duration,
     failures: BTreeMap<Cow<'static, str>, u64>,
     failed: u64,
+    /// The text of the first failure that was an error of the agent's.
+    first_error: Option<String>,
 }
 
 impl Default for Record {
@@ -44,6 +52,7 @@ impl Default for Record {
             handshake_sum: Duration::ZERO,
             failures: BTreeMap::new(),
             failed: 0,
+            first_error: None,
         }
     }
 }
@@ -58,9 +67,12 @@ impl Record {
                 self.latency_sum += latency;
                 self.handshake_sum += handshake;
             }
-            Outcome::Failed(kind) => {
+            Outcome::Failed { kind, error } => {
                 self.failed += 1;
                 *self.failures.entry(kind).or_insert(0) += 1;
+                if self.first_error.is_none() {
+                    self.first_error = error.map(|error| error.to_string());
+                }
             }
         }
     }
@@ -72,6 +84,7 @@ impl Record {
         self.latency_sum += other.latency_sum;
         self.handshake_sum += other.handshake_sum;
         self.failed += other.failed;
+        self.first_error = self.first_error.take().or(other.first_error);
         for (kind, count) in other.failures {
             *self.failures.entry(kind).or_insert(0) += count;
         }
@@ -92,9 +105,19 @@ impl Record {
         self.answered() + self.failed
     }
 
+    /// Whether there were requests and none was answered.
+    pub(crate) fn all_failed(&self) -> bool {
+        self.failed > 0 && self.answered() == 0
+    }
+
     /// Failures by kind.
     pub(crate) fn failures(&self) -> BTreeMap<String, u64> {
         self.failures.iter().map(|(kind, count)| (kind.to_string(), *count)).collect()
+    }
+
+    /// The text of the first failure that was an error of the agent's.
+    pub(crate) fn first_error(&self) -> Option<&str> {
+        self.first_error.as_deref()
     }
 
     /// The latency in milliseconds that `quantile` of the answered requests did not exceed.
@@ -171,7 +194,8 @@ mod tests {
     #[test]
     fn percentiles_are_those_of_the_answered_requests() {
         let mut record = record(1..=1000);
-        record.add(Duration::from_secs(50), Outcome::Failed("connect".into()));
+        record
+            .add(Duration::from_secs(50), Outcome::Failed { kind: "connect".into(), error: None });
         for (quantile, expected) in [(0.5, 500.0), (0.9, 900.0), (0.99, 990.0), (0.999, 999.0)] {
             let measured = record.quantile_ms(quantile);
             assert!((measured / expected - 1.0).abs() < 0.001, "{quantile}: {measured}");

@@ -109,6 +109,9 @@ pub(crate) struct SideResult {
     pub(crate) requests: u64,
     pub(crate) failed: u64,
     pub(crate) failures: BTreeMap<String, u64>,
+    /// The text of the first failure that was an error of the agent's.
+    #[serde(skip)]
+    pub(crate) first_error: Option<String>,
     pub(crate) elapsed_s: f64,
     /// Answered requests per second.
     pub(crate) rps: f64,
@@ -172,6 +175,7 @@ impl SideResult {
             requests: record.requests(),
             failed: record.failed(),
             failures: record.failures(),
+            first_error: record.first_error().map(str::to_owned),
             elapsed_s: totals.elapsed.as_secs_f64(),
             rps: per_second(record.answered(), totals.elapsed),
             latency_ms: Latency {
@@ -198,6 +202,11 @@ impl SideResult {
     /// Requests that were answered.
     pub(crate) fn answered(&self) -> u64 {
         self.requests - self.failed
+    }
+
+    /// Whether there were requests and none was answered.
+    pub(crate) fn all_failed(&self) -> bool {
+        self.requests > 0 && self.answered() == 0
     }
 }
 
@@ -282,6 +291,11 @@ impl BenchResult {
             Side::Without => self.without.as_ref(),
             Side::With => self.with.as_ref(),
         }
+    }
+
+    /// Whether no side that was measured has a request that was answered.
+    pub(crate) fn all_failed(&self) -> bool {
+        [&self.without, &self.with].into_iter().flatten().all(SideResult::all_failed)
     }
 
     /// What the embedded server has counted while `side` sent.

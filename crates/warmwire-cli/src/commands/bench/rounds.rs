@@ -29,7 +29,8 @@ pub(super) struct Contestant {
 }
 
 impl Bench<'_> {
-    /// Runs the warm-up and all rounds, unless it is interrupted.
+    /// Runs the warm-up and all rounds, unless it is interrupted or a first round in which every
+    /// request failed tells that the others would be the same.
     ///
     /// # Errors
     /// When the embedded server has gone.
@@ -45,6 +46,9 @@ impl Bench<'_> {
             }
             rounds.each.push(self.round(round).await?);
             rounds.complete += u32::from(!self.interrupt.is_raised());
+            if self.contestants.iter().all(|one| one.totals.record.all_failed()) {
+                break;
+            }
         }
         rounds.interrupted = self.interrupt.is_raised();
         self.progress.finish();

@@ -105,7 +105,9 @@ impl Client {
         async move {
             match exchange(request).await {
                 Ok(outcome) => outcome,
-                Err(error) => Outcome::Failed(error.kind().as_str().into()),
+                Err(error) => {
+                    Outcome::Failed { kind: error.kind().as_str().into(), error: Some(error) }
+                }
             }
         }
     }
@@ -127,7 +129,8 @@ async fn exchange(request: RequestBuilder) -> Result<Outcome, Error> {
     let (status, timings) = (response.status(), response.timings());
     while response.chunk().await?.is_some() {}
     if status.is_client_error() || status.is_server_error() {
-        return Ok(Outcome::Failed(format!("status_{}", status.as_u16()).into()));
+        let kind = format!("status_{}", status.as_u16()).into();
+        return Ok(Outcome::Failed { kind, error: None });
     }
     Ok(Outcome::Done { handshake: timings.dns + timings.connect + timings.tls })
 }

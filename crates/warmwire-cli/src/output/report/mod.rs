@@ -106,7 +106,9 @@ fn figures(result: &BenchResult) -> String {
             escape(&label)
         );
     }
-    html + "</table>"
+    let memory = table::memory(result);
+    let memory = memory.map_or_else(String::new, |text| format!("<p class=\"note\">{text}</p>"));
+    html + "</table>" + &memory
 }
 
 fn rounds(result: &BenchResult) -> String {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::commands::Side;
+use crate::commands::prediction::Step;
 use crate::commands::result::{BenchResult, Latency, SideResult};
 use crate::output::histogram::{Bin, bins};
 use crate::output::svg::{Anchor, Svg, escape, ticks};
@@ -178,77 +179,81 @@ fn label_place(points: &[(f64, f64)], index: usize, is_below: bool) -> ((f64, f6
     }
 }
 
+const FALL_LEFT: f64 = 90.0;
+const FALL_ROW: f64 = 62.0;
+
 /// The steps of one request as bars in a row, with the measured median; nothing without a
 /// prediction.
 pub(super) fn waterfall(result: &BenchResult) -> Option<String> {
-    const START: f64 = 90.0;
-    const ROW: f64 = 62.0;
     let prediction = result.target.predicted_ms.as_ref()?;
-    let sides: Vec<Side> = SIDES.into_iter().filter(|side| result.side(*side).is_some()).collect();
-    let bottom = 10.0 + sides.len() as f64 * ROW;
     let (figure, name): (fn(&SideResult) -> f64, _) = if prediction.is_of_mean() {
         (|side| side.latency_ms.mean, "mean")
     } else {
         (|side| side.latency_ms.p50, "P50")
     };
-    let measured = |side| result.side(side).map_or(0.0, figure);
-    let longest = sides
-        .iter()
-        .map(|side| prediction.total_ms(*side).max(measured(*side)))
-        .fold(0.0, f64::max);
-    let x = |ms: f64| START + ms / longest.max(f64::MIN_POSITIVE) * (WIDTH - START - 190.0);
+    let rows: Vec<Fall<'_>> = SIDES
+        .into_iter()
+        .filter_map(|side| {
+            let measured = figure(result.side(side)?);
+            Some(Fall { side, steps: prediction.steps(side), measured, name })
+        })
+        .collect();
+    let bottom = 10.0 + rows.len() as f64 * FALL_ROW;
+    let longest =
+        rows.iter().map(|row| prediction.total_ms(row.side).max(row.measured)).fold(0.0, f64::max);
+    let x = |ms: f64| FALL_LEFT + ms / longest.max(f64::MIN_POSITIVE) * (WIDTH - FALL_LEFT - 190.0);
 
     let mut svg = Svg::new(WIDTH, bottom + 26.0);
     for ms in ticks(longest, 6.0).into_iter().filter(|ms| *ms <= longest * 1.01) {
         svg.line("grid", (x(ms), 6.0), (x(ms), bottom));
         svg.text("", (x(ms), bottom + 18.0), Anchor::Middle, &whole_milliseconds(ms));
     }
-    for (row, side) in sides.iter().enumerate() {
-        let top = 10.0 + row as f64 * ROW;
-        svg.text(
-            &format!("label-{}", side.as_str()),
-            (START - 14.0, top + 22.0),
-            Anchor::End,
-            side.as_str(),
-        );
-        let mut from = 0.0;
-        for step in prediction.steps(*side) {
-            let (left, width) = (x(from), x(from + step.ms) - x(from));
-            let length = whole_milliseconds(step.ms);
-            svg.bar(
-                class_of(step.name),
-                (left, top),
-                ((width - 1.5).max(1.0), 34.0),
-                &format!("{}: {length}", step.name),
-            );
-            if width > 9.0 * length.chars().count() as f64 {
-                svg.text("onbar", (left + width / 2.0, top + 22.0), Anchor::Middle, &length);
-            }
-            from += step.ms;
-        }
-        let measured = measured(*side);
-        svg.line(
-            &format!("median-{}", side.as_str()),
-            (x(measured), top - 5.0),
-            (x(measured), top + 40.0),
-        );
-        let right = x(from.max(measured)) + 12.0;
-        svg.text(
-            "strong",
-            (right, top + 14.0),
-            Anchor::Start,
-            &format!("predicted {}", milliseconds(from)),
-        );
-        let label = format!("measured {} ({name})", milliseconds(measured));
-        svg.text(&format!("label-{}", side.as_str()), (right, top + 31.0), Anchor::Start, &label);
+    for (index, row) in rows.iter().enumerate() {
+        row.draw(&mut svg, 10.0 + index as f64 * FALL_ROW, x);
     }
     let mut entries: Vec<(&str, &str)> = Vec::new();
-    for step in sides.iter().flat_map(|side| prediction.steps(*side)) {
+    for step in rows.iter().flat_map(|row| row.steps) {
         if !entries.iter().any(|(_, name)| *name == step.name) {
             entries.push((class_of(step.name), step.name));
         }
     }
     Some(svg.finish("Predicted steps of one request") + &legend(&entries))
+}
+
+/// One side's row of the waterfall.
+struct Fall<'a> {
+    side: Side,
+    steps: &'a [Step],
+    measured: f64,
+    /// Which figure was measured.
+    name: &'static str,
+}
+
+impl Fall<'_> {
+    fn draw(&self, svg: &mut Svg, top: f64, x: impl Fn(f64) -> f64) {
+        let side = self.side.as_str();
+        let class = format!("label-{side}");
+        svg.text(&class, (FALL_LEFT - 14.0, top + 22.0), Anchor::End, side);
+        let mut from = 0.0;
+        for step in self.steps {
+            let (left, width) = (x(from), x(from + step.ms) - x(from));
+            let length = whole_milliseconds(step.ms);
+            let title = format!("{}: {length}", step.name);
+            let size = ((width - 1.5).max(1.0), 34.0);
+            svg.bar(class_of(step.name), (left, top), size, &title);
+            if width > 9.0 * length.chars().count() as f64 {
+                svg.text("onbar", (left + width / 2.0, top + 22.0), Anchor::Middle, &length);
+            }
+            from += step.ms;
+        }
+        let at = x(self.measured);
+        svg.line(&format!("median-{side}"), (at, top - 5.0), (at, top + 40.0));
+        let right = x(from.max(self.measured)) + 12.0;
+        let predicted = format!("predicted {}", milliseconds(from));
+        svg.text("strong", (right, top + 14.0), Anchor::Start, &predicted);
+        let measured = format!("measured {} ({})", milliseconds(self.measured), self.name);
+        svg.text(&class, (right, top + 31.0), Anchor::Start, &measured);
+    }
 }
 
 fn class_of(step: &str) -> &'static str {

@@ -1,26 +1,15 @@
-//! `warmwire completions` and `warmwire man`.
+//! `warmwire man`.
 
 use anyhow::Context;
-use clap_complete::Shell;
 
 use crate::flags;
 use crate::output;
-
-/// Prints the completions for `shell`.
-///
-/// # Errors
-/// When standard output cannot be written to.
-pub(super) fn completions(shell: Shell) -> anyhow::Result<()> {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut flags::command(), "warmwire", &mut text);
-    output::print(&text)
-}
 
 /// Prints the manual page, every command in a section of its own.
 ///
 /// # Errors
 /// When standard output cannot be written to.
-pub(super) fn manual() -> anyhow::Result<()> {
+pub(super) fn run() -> anyhow::Result<()> {
     let mut command = flags::command();
     command.build();
     let mut text = Vec::new();
