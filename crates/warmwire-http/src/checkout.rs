@@ -16,11 +16,11 @@ use crate::response::{ConnectionInfo, Timings};
 use crate::stats;
 use crate::trace::{Timer, Trace, deadline, earlier};
 
-/// A connection that was idle for less than this is not looked at by a system call if losing it
-/// costs nothing, that is if the request can be sent again.
+/// A connection that was idle for less than this is not looked at if losing it costs nothing, that
+/// is if the request can be sent again.
 ///
-/// Right after a response the runtime has just read the connection's state. The look would be one
-/// system call more; without it a connection that was closed meanwhile costs one repeat.
+/// It was looked at when it became idle. A second look right after that costs a system call, and
+/// saves one repeat where the server closes just then.
 const JUST_USED: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// Gets a connection for the request that `trace` describes; `acquired` is the pool's first
@@ -119,12 +119,11 @@ pub(crate) async fn checkout_fresh(
 /// The connection if it is fit for use; otherwise it is closed.
 fn usable(mut lease: ConnectionLease, repeatable: bool) -> Option<ConnectionLease> {
     let known = lease.lease();
-    let look = known.reused();
-    let ask_kernel = !repeatable || known.idle_for() >= JUST_USED;
+    let look = known.reused() && (!repeatable || known.idle_for() >= JUST_USED);
     let conn = lease.conn_mut();
     let settled = conn.settle_here().map_err(|_| warmwire_pool::CloseReason::Failed);
     let found = match settled {
-        Ok(()) if look => conn.look(ask_kernel),
+        Ok(()) if look => conn.look(),
         other => other,
     };
     match found {

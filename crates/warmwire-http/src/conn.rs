@@ -70,15 +70,13 @@ impl Conn {
         close_reason_of(self.stream.poll_quiet(&mut Context::from_waker(&self.watcher)))
     }
 
-    /// The look before a reuse. `ask_kernel` costs a system call and sees what the runtime's
-    /// driver has not noticed yet.
-    pub(crate) fn look(&mut self, ask_kernel: bool) -> Result<(), CloseReason> {
-        if ask_kernel {
-            match self.stream.peek() {
-                // Session tickets and key updates are no reason to close: read them.
-                Quiet::Bytes if self.stream.is_tls() => {}
-                other => close_reason_of(other)?,
-            }
+    /// The look before a reuse. It asks the kernel, which knows of a FIN before the runtime's driver
+    /// has noticed it.
+    pub(crate) fn look(&mut self) -> Result<(), CloseReason> {
+        match self.stream.peek() {
+            // Session tickets and key updates are no reason to close: read them.
+            Quiet::Bytes if self.stream.is_tls() => {}
+            other => close_reason_of(other)?,
         }
         self.go_idle()
     }
