@@ -533,9 +533,8 @@ async fn a_stream_is_sent_with_the_length_that_a_header_declares() {
     })
     .await;
     let agent = Agent::new();
-    let pieces = || {
-        Body::from_stream(futures_util::stream::iter([Ok::<_, std::io::Error>("abc"), Ok("de")]))
-    };
+    let pieces =
+        || Body::from_stream(futures_util::stream::iter([Ok::<_, io::Error>("abc"), Ok("de")]));
     let told = agent.put(server.url("/")).header("content-length", "5").body(pieces());
     assert_eq!(told.send().await.unwrap().text().await.unwrap(), "5");
     let untold = agent.put(server.url("/")).body(pieces());
