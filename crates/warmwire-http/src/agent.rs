@@ -37,8 +37,10 @@ use crate::url::sealed::Sealed as _;
 /// once, on a fresh connection, if nothing of it was written, or if its method is idempotent
 /// (RFC 9110, section 9.2.2) or the caller said so
 /// ([`idempotent`](RequestBuilder::idempotent)); and if its body is in memory, or a stream of
-/// which nothing was taken yet. Nothing else is ever sent twice, and every error tells whether the
-/// request was [sent](Error::sent).
+/// which nothing was taken yet. A 408 on a reused connection is such a failure for an idempotent
+/// request in memory: a server may say by it that it gives an idle connection up (RFC 9110, section
+/// 15.5.9). Nothing else is ever sent twice, and every error tells whether the request was
+/// [sent](Error::sent).
 #[derive(Clone)]
 pub struct Agent(Arc<Handle>);
 

@@ -23,8 +23,9 @@
 //!
 //! *Rare:* it closes first, by the times above. It watches idle connections and drops those on
 //! which anything happens. And it looks at a connection before it uses it again: the end of file, a
-//! reset, or surplus bytes, and the next connection is taken. The look is without the system call
-//! if the connection was idle for less than a millisecond and the request could be sent again.
+//! reset, or surplus bytes, and the next connection is taken. Only a connection that was looked at
+//! less than a millisecond ago, when it became idle, is not looked at again for a request that could
+//! be sent again.
 //!
 //! *Harmless:* what is left is answered by the retry rule. A request that fails on a **reused**
 //! connection **before a byte of the response** came is sent again, **once**, on a fresh
@@ -38,6 +39,11 @@
 //!
 //! and if its body can be sent again: no body, or one in memory, or a stream of which nothing was
 //! taken yet. A failure on a fresh connection is never answered by a repeat.
+//!
+//! Some servers say by a 408 that they give an idle connection up. If it comes before the next
+//! request, the look finds it; if the two cross on the wire, it looks like the request's answer.
+//! For an idempotent request in memory it counts as such a failure (RFC 9110, section 15.5.9); for
+//! another it is given to the caller as it came.
 //!
 //! A `POST` may be made safe to repeat by a key that the server knows it by:
 //!
