@@ -246,7 +246,7 @@ impl Agent {
             let counters = pool.find(key).and_then(|origin| pool.counters(origin));
             counters.map_or(0, |counters| counters.open + counters.connecting)
         });
-        if open >= target && !self.core().read(|pool| pool.is_closed()) {
+        if open >= target && !self.core().read(Pool::is_closed) {
             return Ok(None);
         }
         match self.core().open(|pool| origin_of(pool, key)) {
