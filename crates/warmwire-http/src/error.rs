@@ -146,8 +146,8 @@ impl fmt::Display for Phase {
 ///
 /// The text of an error is for people: it names the origin, the limit or timer that was hit with
 /// its value, and what was going on in the pool. Code asks [`kind`](Self::kind),
-/// [`phase`](Self::phase) and [`sent`](Self::sent). The text shows one level only;
-/// [`source`](StdError::source) has the next.
+/// [`phase`](Self::phase) and [`sent`](Self::sent). The text says what the
+/// errors below it say, too; [`source`](StdError::source) has them for code.
 pub struct Error(Box<Inner>);
 
 struct Inner {
