@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use warmwire_pool::{CloseReason, Counters};
 
@@ -77,7 +78,7 @@ impl Serialize for ClosedCounts {
 /// The numbers of one origin, or of all together.
 ///
 /// In one snapshot these hold: `opened == closed.total() + open`, `open == idle + active`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct OriginStats {
     /// Connections opened.
@@ -119,7 +120,6 @@ pub struct OriginStats {
     /// What opening all connections took together: look-up, connect and handshake.
     pub connect_time: Duration,
     /// Tells an origin that was forgotten and has come back from what it was before.
-    #[serde(skip)]
     incarnation: u64,
 }
 
@@ -170,6 +170,37 @@ impl OriginStats {
             connect_time: self.connect_time.saturating_sub(earlier.connect_time),
             ..*self
         }
+    }
+}
+
+impl Serialize for OriginStats {
+    /// What was counted, and what follows from it.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut told = serializer.serialize_struct("OriginStats", 23)?;
+        told.serialize_field("opened", &self.opened)?;
+        told.serialize_field("open_errors", &self.open_errors)?;
+        told.serialize_field("closed", &self.closed)?;
+        told.serialize_field("requests", &self.requests)?;
+        told.serialize_field("reused", &self.reused)?;
+        told.serialize_field("retries", &self.retries)?;
+        told.serialize_field("queued", &self.queued)?;
+        told.serialize_field("refused", &self.refused)?;
+        told.serialize_field("cancelled", &self.cancelled)?;
+        told.serialize_field("timeouts", &self.timeouts)?;
+        told.serialize_field("open", &self.open)?;
+        told.serialize_field("idle", &self.idle)?;
+        told.serialize_field("active", &self.active)?;
+        told.serialize_field("connecting", &self.connecting)?;
+        told.serialize_field("waiting", &self.waiting)?;
+        told.serialize_field("max_open", &self.max_open)?;
+        told.serialize_field("max_active", &self.max_active)?;
+        told.serialize_field("max_waiting", &self.max_waiting)?;
+        told.serialize_field("connect_time", &self.connect_time)?;
+        told.serialize_field("reuse_ratio", &self.reuse_ratio())?;
+        told.serialize_field("mean_connect_time", &self.mean_connect_time())?;
+        told.serialize_field("handshakes_avoided", &self.handshakes_avoided())?;
+        told.serialize_field("time_saved", &self.time_saved())?;
+        told.end()
     }
 }
 

@@ -200,6 +200,9 @@ async fn snapshots_can_be_compared_and_shown() {
     assert_eq!(json["total"]["requests"], 4);
     assert_eq!(json["origins"][MEMORY]["reused"], 3);
     assert_eq!(json["total"]["closed"], serde_json::json!({}));
+    assert_eq!(json["total"]["reuse_ratio"], 0.75);
+    assert_eq!(json["total"]["handshakes_avoided"], 3);
+    assert!(json["total"].get("incarnation").is_none(), "it tells a user nothing");
     agent.close_idle();
     let json = serde_json::to_value(agent.stats()).unwrap();
     assert_eq!(json["total"]["closed"], serde_json::json!({"close_idle": 1}));
