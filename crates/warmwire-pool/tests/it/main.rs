@@ -1,5 +1,6 @@
 //! The pool from outside, with a virtual clock.
 
+mod exclusive;
 mod expiry;
 mod model;
 mod queue;
