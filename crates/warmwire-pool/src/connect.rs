@@ -73,11 +73,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         if let Some(waiter) = waiter {
             self.lose_dial(waiter);
         }
-        let entry = &mut self.origins[origin];
-        entry.expected_slots = slots(opened.slots);
-        let handle =
-            self.connections.insert(new_connection(connection, origin, &entry.limits, opened, now));
-        self.tally(origin, |counters| counters.count_opened(opened.elapsed));
+        let handle = self.enter(origin, connection, opened, now);
         if self.closed {
             self.remove_connection(handle.index, CloseReason::Shutdown, now, actions);
         } else {
@@ -129,6 +125,21 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         dial
     }
 
+    /// Takes a new connection in, which is neither idle nor lent yet.
+    pub(crate) fn enter(
+        &mut self,
+        origin: usize,
+        connection: C,
+        opened: Opened,
+        now: Instant,
+    ) -> Handle {
+        let entry = &mut self.origins[origin];
+        entry.expected_slots = slots(opened.slots);
+        let connection = new_connection(connection, origin, &entry.limits, opened, now);
+        self.tally(origin, |counters| counters.count_opened(opened.elapsed));
+        self.connections.insert(connection)
+    }
+
     pub(crate) fn finish_dial(&mut self, dial: Handle) -> Option<(usize, Option<usize>)> {
         let index = self.dials.find(dial);
         debug_assert!(index.is_some(), "a permit of another pool");
@@ -137,7 +148,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     }
 }
 
-pub(crate) fn new_connection<C>(
+fn new_connection<C>(
     inner: C,
     origin: usize,
     limits: &Limits,

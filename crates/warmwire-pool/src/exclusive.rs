@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::acquire::RefuseReason;
 use crate::actions::Actions;
-use crate::connect::{Opened, new_connection};
+use crate::connect::Opened;
 use crate::pool::Pool;
 use crate::reason::CloseReason;
 use crate::token::{Lease, OriginId, Permit};
@@ -54,10 +54,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         actions: &mut Actions<K, C>,
     ) -> Option<Lease> {
         let (origin, _) = self.finish_dial(permit.redeem())?;
-        let connection =
-            new_connection(connection, origin, &self.origins[origin].limits, opened, now);
-        let handle = self.connections.insert(connection);
-        self.tally(origin, |counters| counters.count_opened(opened.elapsed));
+        let handle = self.enter(origin, connection, opened, now);
         if self.closed {
             self.remove_connection(handle.index, CloseReason::Shutdown, now, actions);
             self.settle(origin, now, actions);
