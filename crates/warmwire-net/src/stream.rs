@@ -94,11 +94,6 @@ impl Stream {
         matches!(self, Stream::Tls(_))
     }
 
-    /// Whether several buffers can be written by one system call.
-    pub fn is_vectored(&self) -> bool {
-        matches!(self, Stream::Plain(Socket::Tcp(_) | Socket::Unix(_)))
-    }
-
     /// Registers the socket with the runtime that this is called on, in place of the one that it
     /// was opened on.
     ///

@@ -98,7 +98,6 @@ struct Settings {
     sni: bool,
     sessions: usize,
     accept_any: bool,
-    alpn: Vec<Vec<u8>>,
 }
 
 impl Default for Tls {
@@ -119,7 +118,6 @@ impl Tls {
             sni: true,
             sessions: 256,
             accept_any: false,
-            alpn: vec![b"http/1.1".to_vec()],
         };
         Tls { settings, built: Arc::default() }
     }
@@ -188,22 +186,14 @@ impl Tls {
     /// Says which PEM text holds no certificate or key, that a certificate and a key do not belong
     /// together, which versions make no range, or which name cannot be a server's.
     pub fn check(&self) -> Result<(), TlsError> {
-        self.settings.versions()?;
         self.settings.own_roots()?;
         if let Some(name) = &self.settings.server_name {
             server_name(name)?;
         }
-        let Some((chain, key)) = self.settings.identity()? else { return Ok(()) };
-        // Whether certificate and key belong together, rustls tells when it is given both.
+        // Made for what rustls says of it, such as whether certificate and key belong together.
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        ClientConfig::builder_with_provider(provider.clone())
-            .with_protocol_versions(&self.settings.versions()?)
-            .map_err(|error| TlsError(format!("TLS versions: {error}")))?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(danger::AcceptAny::new(provider)))
-            .with_client_auth_cert(chain, key)
-            .map_err(|error| TlsError(format!("client certificate: {error}")))?;
-        Ok(())
+        let verifier = Arc::new(danger::AcceptAny::new(provider.clone()));
+        self.settings.config(provider, verifier).map(|_| ())
     }
 
     pub(crate) async fn handshake(
@@ -246,11 +236,19 @@ impl fmt::Debug for Tls {
 impl Settings {
     fn build(&self) -> Result<ClientConfig, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider.clone())
+        self.config(provider.clone(), self.verifier(provider)?)
+    }
+
+    fn config(
+        &self,
+        provider: Arc<CryptoProvider>,
+        verifier: Arc<dyn ServerCertVerifier>,
+    ) -> Result<ClientConfig, TlsError> {
+        let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&self.versions()?)
             .map_err(|error| TlsError(format!("TLS versions: {error}")))?
             .dangerous()
-            .with_custom_certificate_verifier(self.verifier(provider)?);
+            .with_custom_certificate_verifier(verifier);
         let mut config = match self.identity()? {
             None => builder.with_no_client_auth(),
             Some((chain, key)) => builder
@@ -258,7 +256,7 @@ impl Settings {
                 .map_err(|error| TlsError(format!("client certificate: {error}")))?,
         };
         config.enable_sni = self.sni;
-        config.alpn_protocols.clone_from(&self.alpn);
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.resumption = match self.sessions {
             0 => Resumption::disabled(),
             sessions => Resumption::in_memory_sessions(sessions),
