@@ -164,7 +164,9 @@ pub(crate) async fn drained(core: &Core) {
     std::future::poll_fn(|cx| {
         // The waker is left before the look, so that what happens in between is not missed.
         let mut closing = core.hooks.closing.lock().unwrap_or_else(PoisonError::into_inner);
-        closing.push(cx.waker().clone());
+        if !closing.iter().any(|waker| waker.will_wake(cx.waker())) {
+            closing.push(cx.waker().clone());
+        }
         drop(closing);
         match core.read(Pool::is_drained) {
             true => Poll::Ready(()),
