@@ -241,7 +241,7 @@ impl Stats {
         }
         let uri = url.into_uri().ok()?;
         let address = Address::of(&uri, None).ok()?;
-        self.origins.get(Key::new(&address).name())
+        self.origins.get(address.name().as_str())
     }
 
     /// Whether anything was counted or is different since `earlier` (agentkeepalive calls it
