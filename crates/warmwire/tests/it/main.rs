@@ -1,0 +1,3 @@
+//! The examples are run, and what they print is what their readers are promised.
+
+mod examples;
