@@ -117,6 +117,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         ],
     ),
     ("warmwire-interop", &[], &["tokio"]),
+    ("warmwire-examples", &["warmwire"], &["tokio"]),
     (
         "warmwire-users",
         &["warmwire"],

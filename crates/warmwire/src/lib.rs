@@ -4,11 +4,11 @@
 //! | feature | what | default |
 //! |---|---|---|
 //! | `http` | [`Agent`], in [`http`] | yes |
-//! | `mock` | [`plugs::mock`](https://docs.rs/warmwire): a scripted server in memory, for tests | |
+//! | `mock` | `plugs::mock`: a scripted server in memory, for a program's own tests | |
 //! | `full` | everything | |
 //!
 //! The [`manual`] has what the single items do not say: each default with its reason, when a
-//! connection is used again, limits, bodies, errors, events, numbers, Unix sockets.
+//! connection is used again, limits, bodies, errors, events, numbers, Unix sockets, plugs.
 
 #[cfg(feature = "http")]
 #[doc(inline)]

@@ -183,7 +183,7 @@ impl Shared {
     }
 
     /// Records a request and says what is to become of it.
-    fn meet(&self, request: Recorded) -> Step {
+    fn meet(&self, request: &Recorded) -> Step {
         let (step, otherwise) = {
             let mut state = self.lock();
             state.requests.push(request.clone());
@@ -197,7 +197,7 @@ impl Shared {
         step.unwrap_or_else(|| {
             let reply = otherwise.map_or_else(
                 || Reply::status(501).body(format!("the mock has no step left for {request}")),
-                |answer| answer(&request),
+                |answer| answer(request),
             );
             Step::Reply(Box::new(reply))
         })

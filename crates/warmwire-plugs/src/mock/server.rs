@@ -25,9 +25,8 @@ pub(super) async fn serve(shared: Arc<Shared>, connection: usize, mut end: Serve
         let Ok(Some(request)) = receive(&mut end.stream, &mut buffer, connection).await else {
             return;
         };
-        let method = request.method.clone();
-        match shared.meet(request) {
-            Step::Reply(reply) => match answer(&mut end.stream, &reply, &method).await {
+        match shared.meet(&request) {
+            Step::Reply(reply) => match answer(&mut end.stream, &reply, &request.method).await {
                 Ok(()) if !reply.closes() => {}
                 _ => return,
             },

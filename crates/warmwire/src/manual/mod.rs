@@ -7,6 +7,7 @@
 //! - [`errors`]: what to do about which.
 //! - [`events`]: every step of a connection's life, as it happens.
 //! - [`numbers`]: what the statistics count, and how to watch them.
+//! - [`plugs`]: the agent in what people run already.
 //! - [`unix_sockets`]: three ways to name one.
 
 pub mod bodies;
@@ -15,5 +16,6 @@ pub mod errors;
 pub mod events;
 pub mod limits;
 pub mod numbers;
+pub mod plugs;
 pub mod reuse;
 pub mod unix_sockets;

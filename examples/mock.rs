@@ -1,6 +1,6 @@
 //! A program's own test without a network: a scripted server in place of the sockets.
 //!
-//! `cargo run -p warmwire --features mock --example mock`
+//! `cargo run -p warmwire-examples --bin mock`
 
 use std::time::Duration;
 
