@@ -4,6 +4,7 @@
 //! | feature | what | default |
 //! |---|---|---|
 //! | `http` | [`Agent`], in [`http`] | yes |
+//! | `mock` | `plugs::mock`: a scripted server in memory, for a program's own tests | |
 //! | `full` | everything | |
 //!
 //! The [`manual`] has what the single items do not say: each default with its reason, when a
@@ -17,6 +18,11 @@ pub use warmwire_http::{Agent, Error};
 #[cfg(feature = "http")]
 #[doc(inline)]
 pub use warmwire_http as http;
+
+/// The agent in what people run already; each module has a feature of its name.
+#[cfg(feature = "mock")]
+#[doc(inline)]
+pub use warmwire_plugs as plugs;
 
 #[cfg(feature = "http")]
 pub mod manual;

@@ -8,6 +8,7 @@
 //! - [`errors`]: what to do about which.
 //! - [`events`]: every step of a connection's life, as it happens.
 //! - [`numbers`]: what the statistics count, and how to watch them.
+//! - [`plugs`]: the agent in what people run already.
 //! - [`unix_sockets`]: three ways to name one.
 
 pub mod bodies;
@@ -17,5 +18,6 @@ pub mod events;
 pub mod limits;
 pub mod numbers;
 pub mod per_origin;
+pub mod plugs;
 pub mod reuse;
 pub mod unix_sockets;

@@ -1,0 +1,4 @@
+//! The plugs against scripted servers, one module for each.
+
+#[cfg(feature = "mock")]
+mod mock;

@@ -1,0 +1,34 @@
+//! Plugs: the agent in what people run already.
+//!
+//! [`Agent`](crate::Agent) is a `tower::Service` over `http` types, so everything that is built on
+//! tower takes it as it is. The module `plugs` has the rest, each part behind the feature of its
+//! name; `examples/` in the repository has a program for each that brings its own server.
+//!
+//! # Tests without a network: `mock`
+//!
+//! `plugs::mock::Mock` is a scripted server in memory. It stands below the agent, where the sockets
+//! are otherwise, so that a test of yours goes through the real pool, timers and retries:
+//!
+//! ```
+//! # #[cfg(feature = "mock")] {
+//! use std::time::Duration;
+//! use warmwire::Agent;
+//! use warmwire::http::ErrorKind;
+//! use warmwire::plugs::mock::Mock;
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
+//! # .block_on(async {
+//! let mock = Mock::new().stall().reply("hello");
+//! let agent = mock.install(Agent::builder()).response_timeout(Duration::from_secs(5)).build()?;
+//!
+//! // An hour would do as well: the clock is tokio's, and it is paused.
+//! let error = agent.get("http://api.test/").send().await.unwrap_err();
+//! assert_eq!(error.kind(), ErrorKind::ResponseTimeout);
+//! assert_eq!(agent.get("http://api.test/").send().await?.text().await?, "hello");
+//! mock.assert_all_used();
+//! # Ok::<_, warmwire::Error>(()) }).unwrap();
+//! # }
+//! ```
+//!
+//! It can also be late, refuse, reset, close, cut a body short, and close what was idle for too
+//! long, as servers do.

@@ -1,0 +1,22 @@
+//! Runs the examples: each ends by itself with exit code 0 and prints what its readers are promised.
+
+use std::process::Command;
+
+/// Runs an example and wants these texts in what it prints, in their order.
+fn run(program: &str, wanted: &[&str]) {
+    let output = Command::new(program).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program}: {}\n{printed}{complaints}", output.status);
+    let mut rest = &*printed;
+    for text in wanted {
+        let at = rest.find(text).unwrap_or_else(|| panic!("{program}: no {text:?} in:\n{printed}"));
+        rest = &rest[at + text.len()..];
+    }
+}
+
+#[test]
+fn mock() {
+    let wanted = ["balance: 42 €", "requests: 3", "repeated by the agent: 1"];
+    run(env!("CARGO_BIN_EXE_mock"), &wanted);
+}
