@@ -19,7 +19,7 @@ use crate::policy::Policy;
 use crate::request::RequestBuilder;
 use crate::response::Response;
 use crate::send::Base;
-use crate::stats::Stats;
+use crate::stats::{self, Stats};
 use crate::trace::Trace;
 use crate::url::{self, IntoUri};
 
@@ -140,7 +140,8 @@ impl Agent {
     /// # Errors
     ///
     /// The first that occurs, of those that opening a connection can have; the other connections
-    /// are opened all the same.
+    /// are opened all the same. At once while the origin is left in peace after failed dials
+    /// ([`dial_backoff`](AgentBuilder::dial_backoff)).
     ///
     /// # Cancel safety
     ///
@@ -159,7 +160,7 @@ impl Agent {
         let mut dials = Vec::new();
         // More than may be idle would be closed as soon as they are up.
         let target = connections.min(limits.max_idle);
-        while let Some(permit) = self.room_to_warm(&key, target)? {
+        while let Some(permit) = self.room_to_warm(&key, target, dials.is_empty())? {
             let (done, end) = tokio::sync::oneshot::channel();
             let (timeout, phase) = (timeouts.connect, DialPhase::new());
             dial::spawn(self.core(), key.clone(), timeout, permit, phase, Some(done));
@@ -241,7 +242,12 @@ impl Agent {
         &self.0.core.hooks.config
     }
 
-    fn room_to_warm(&self, key: &Key, target: usize) -> Result<Option<DialPermit>, Error> {
+    fn room_to_warm(
+        &self,
+        key: &Key,
+        target: usize,
+        is_first: bool,
+    ) -> Result<Option<DialPermit>, Error> {
         let open = self.core().read(|pool| {
             let counters = pool.find(key).and_then(|origin| pool.counters(origin));
             counters.map_or(0, |counters| counters.open + counters.connecting)
@@ -253,6 +259,11 @@ impl Agent {
             Ok(permit) => Ok(Some(permit)),
             Err(RefuseReason::Closed) => {
                 Err(Error::new(ErrorKind::Closed, Phase::Queue, "the agent is closed"))
+            }
+            Err(RefuseReason::BackingOff) if is_first => {
+                let situation = stats::situation(self.core(), key);
+                let text = format!("the last dials to {} failed: {situation}", key.name());
+                Err(Error::new(ErrorKind::Connect, Phase::Queue, text))
             }
             Err(_) => Ok(None),
         }

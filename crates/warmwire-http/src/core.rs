@@ -43,11 +43,11 @@ impl Lend for Slot {
     }
 }
 
-pub(crate) type Core = Pooled<Key, Slot, Box<DialError>, AgentHooks>;
-pub(crate) type ConnectionLease = LeaseGuard<Key, Slot, Box<DialError>, AgentHooks>;
-pub(crate) type DialPermit = PermitGuard<Key, Slot, Box<DialError>, AgentHooks>;
-pub(crate) type Acquired = pooled::Acquired<Key, Slot, Box<DialError>, AgentHooks>;
-pub(crate) type QueuePlace = Waiter<Key, Slot, Box<DialError>, AgentHooks>;
+pub(crate) type Core = Pooled<Key, Slot, Arc<DialError>, AgentHooks>;
+pub(crate) type ConnectionLease = LeaseGuard<Key, Slot, Arc<DialError>, AgentHooks>;
+pub(crate) type DialPermit = PermitGuard<Key, Slot, Arc<DialError>, AgentHooks>;
+pub(crate) type Acquired = pooled::Acquired<Key, Slot, Arc<DialError>, AgentHooks>;
+pub(crate) type QueuePlace = Waiter<Key, Slot, Arc<DialError>, AgentHooks>;
 
 /// What requests need to know besides the pool, and what is one for all origins.
 pub(crate) struct Config {
@@ -97,13 +97,7 @@ impl Hooks<Key, Slot> for AgentHooks {
         Instant::now().into_std()
     }
 
-    fn close(&self, connection: &mut Slot) {
-        if let Some(conn) = connection.conn.take() {
-            conn.close();
-        }
-    }
-
-    fn closed(&self, mut closed: Closed<Key, Slot>) {
+    fn closed(&self, closed: Closed<Key, Slot>) {
         self.observer.report(|| Event::Closed {
             origin: OriginName::new(&closed.key),
             connection: closed.id,
@@ -111,12 +105,15 @@ impl Hooks<Key, Slot> for AgentHooks {
             requests: closed.requests,
             age: closed.age,
         });
-        self.close(&mut closed.connection);
+        if let Some(conn) = closed.connection.conn {
+            conn.close();
+        }
     }
 
     fn changed(&self, left: Left) {
         reaper::ensure(self, left.alarm);
         if left.drained {
+            self.notices.poke();
             let waiting =
                 std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
             waiting.into_iter().for_each(Waker::wake);
@@ -125,12 +122,12 @@ impl Hooks<Key, Slot> for AgentHooks {
 }
 
 /// The origin of `key`, made if the pool does not know it.
-pub(crate) fn origin_of(pool: &mut Pool<Key, Slot, Box<DialError>>, key: &Key) -> OriginId {
+pub(crate) fn origin_of(pool: &mut Pool<Key, Slot, Arc<DialError>>, key: &Key) -> OriginId {
     pool.find(key).unwrap_or_else(|| insert(pool, key.renew()))
 }
 
 /// Adds an origin that the pool does not know, with the limits of its policy.
-pub(crate) fn insert(pool: &mut Pool<Key, Slot, Box<DialError>>, key: Key) -> OriginId {
+pub(crate) fn insert(pool: &mut Pool<Key, Slot, Arc<DialError>>, key: Key) -> OriginId {
     let limits = key.policy().limits;
     pool.insert_with_limits(key, limits)
 }

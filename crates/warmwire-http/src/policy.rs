@@ -130,9 +130,13 @@ impl Policies {
     }
 
     /// Changes the policy of one origin; what it does not change is as for all origins.
-    pub(crate) fn change(&mut self, address: &Address<'_>, change: impl FnOnce(&mut Policy)) {
+    pub(crate) fn change<R>(
+        &mut self,
+        address: &Address<'_>,
+        change: impl FnOnce(&mut Policy) -> R,
+    ) -> R {
         let own = self.own.entry(Site::of(address)).or_insert_with(|| self.common.clone());
-        change(Arc::make_mut(own));
+        change(Arc::make_mut(own))
     }
 
     pub(crate) fn of(&self, address: &Address<'_>) -> Arc<Policy> {

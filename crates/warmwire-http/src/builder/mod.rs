@@ -4,6 +4,7 @@ mod connect;
 mod exchange;
 mod limits;
 mod origin;
+mod pool;
 mod timers;
 
 use std::fmt;
@@ -30,12 +31,14 @@ pub use self::origin::OriginPolicy;
 /// | option | default |
 /// |---|---|
 /// | [`max_connections`](Self::max_connections), [`max_total_connections`](Self::max_total_connections), [`max_waiting`](Self::max_waiting) | no limit |
-/// | [`max_idle`](Self::max_idle) | 256 per origin |
+/// | [`max_idle`](Self::max_idle), [`min_idle`](Self::min_idle) | 256 and 0 per origin |
 /// | [`idle_timeout`](Self::idle_timeout) | 4 s |
 /// | [`max_idle_timeout`](Self::max_idle_timeout) | 10 min |
 /// | [`max_lifetime`](Self::max_lifetime), [`max_requests_per_connection`](Self::max_requests_per_connection) | no limit |
 /// | [`acquire_timeout`](Self::acquire_timeout) | 30 s |
 /// | [`connect_timeout`](Self::connect_timeout) | 10 s |
+/// | [`prefer_wait`](Self::prefer_wait) | 0 |
+/// | [`dial_backoff`](Self::dial_backoff) | 50 ms to 1 s |
 /// | [`response_timeout`](Self::response_timeout), [`read_timeout`](Self::read_timeout) | 5 min |
 /// | [`timeout`](Self::timeout) | none |
 /// | [`scheduling`](Self::scheduling) | last in, first out |
@@ -108,10 +111,14 @@ impl AgentBuilder {
         if !self.keep_alive {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
+        if let Some(why) = pool::contradiction(&self.policy.limits, self.max_total_connections) {
+            return Err(Error::request(ErrorKind::InvalidConfig, why));
+        }
         let pool = Pool::new(self.policy.limits, self.max_total_connections);
         let mut policies = Policies::new(self.policy);
         for origin in self.origins {
-            origin.apply(&mut policies, self.unix_socket.as_deref())?;
+            let max_total = self.max_total_connections;
+            origin.apply(&mut policies, self.unix_socket.as_deref(), max_total)?;
         }
         let config = Config {
             policies,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::Uri;
 use warmwire_pool::Scheduling;
 
-use super::AgentBuilder;
+use super::{AgentBuilder, pool};
 use crate::error::{Error, ErrorKind};
 use crate::key::Address;
 use crate::policy::{LONGEST_IDLE, Policies, Policy};
@@ -78,6 +78,7 @@ impl NamedPolicy {
         self,
         policies: &mut Policies,
         agent_socket: Option<&std::path::Path>,
+        max_total: usize,
     ) -> Result<(), Error> {
         let refuse = |why: &dyn fmt::Display| {
             let text = format!("for_origin({:?}): {why}", self.name);
@@ -88,12 +89,13 @@ impl NamedPolicy {
         }
         let unix = self.unix.as_deref().or(agent_socket);
         let address = Address::of(&self.uri, unix).map_err(|error| refuse(&error))?;
-        policies.change(&address, |policy| {
+        let contradiction = policies.change(&address, |policy| {
             for change in self.policy.changes {
                 change(policy);
             }
+            pool::contradiction(&policy.limits, max_total)
         });
-        Ok(())
+        contradiction.map_or(Ok(()), |why| Err(refuse(&why)))
     }
 }
 
