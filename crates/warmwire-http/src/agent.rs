@@ -1,7 +1,6 @@
 //! The agent: a handle on a pool of connections.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Buf;
@@ -16,13 +15,13 @@ use crate::core::{Config, Core, DialPermit, drained, origin_of, shut};
 use crate::dial::{self, DialPhase};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::key::{Address, Key, OriginName};
+use crate::policy::Policy;
 use crate::request::RequestBuilder;
 use crate::response::Response;
 use crate::send::Base;
-use crate::stats::Stats;
+use crate::stats::{self, Stats};
 use crate::trace::Trace;
-use crate::url::IntoUri;
-use crate::url::sealed::Sealed as _;
+use crate::url::{self, IntoUri};
 
 /// An HTTP(S) client whose connections are opened once and kept warm.
 ///
@@ -141,7 +140,8 @@ impl Agent {
     /// # Errors
     ///
     /// The first that occurs, of those that opening a connection can have; the other connections
-    /// are opened all the same.
+    /// are opened all the same. At once while the origin is left in peace after failed dials
+    /// ([`dial_backoff`](AgentBuilder::dial_backoff)).
     ///
     /// # Cancel safety
     ///
@@ -155,21 +155,22 @@ impl Agent {
         let uri = url.into_uri()?;
         let config = self.config();
         let address = Address::of(&uri, config.unix_socket.as_deref())?;
-        let key = Key::new(&address);
+        let key = Key::new(&address, config.policies.of(&address));
+        let Policy { limits, timeouts, .. } = &**key.policy();
         let mut dials = Vec::new();
         // More than may be idle would be closed as soon as they are up.
-        let target = connections.min(config.max_idle);
-        while let Some(permit) = self.room_to_warm(&key, target)? {
+        let target = connections.min(limits.max_idle);
+        while let Some(permit) = self.room_to_warm(&key, target, dials.is_empty())? {
             let (done, end) = tokio::sync::oneshot::channel();
-            let (timeout, phase) = (config.timeouts.connect, DialPhase::new());
+            let (timeout, phase) = (timeouts.connect, DialPhase::new());
             dial::spawn(self.core(), key.clone(), timeout, permit, phase, Some(done));
             dials.push(end);
         }
         let trace = Trace {
+            timeouts: timeouts.clone(),
             key,
             started,
             acquired: started,
-            timeouts: config.timeouts.clone(),
             timings: Default::default(),
             connection: None,
         };
@@ -241,7 +242,12 @@ impl Agent {
         &self.0.core.hooks.config
     }
 
-    fn room_to_warm(&self, key: &Key, target: usize) -> Result<Option<DialPermit>, Error> {
+    fn room_to_warm(
+        &self,
+        key: &Key,
+        target: usize,
+        is_first: bool,
+    ) -> Result<Option<DialPermit>, Error> {
         let open = self.core().read(|pool| {
             let counters = pool.find(key).and_then(|origin| pool.counters(origin));
             counters.map_or(0, |counters| counters.open + counters.connecting)
@@ -253,6 +259,11 @@ impl Agent {
             Ok(permit) => Ok(Some(permit)),
             Err(RefuseReason::Closed) => {
                 Err(Error::new(ErrorKind::Closed, Phase::Queue, "the agent is closed"))
+            }
+            Err(RefuseReason::BackingOff) if is_first => {
+                let situation = stats::situation(self.core(), key);
+                let text = format!("the last dials to {} failed: {situation}", key.name());
+                Err(Error::new(ErrorKind::Connect, Phase::Queue, text))
             }
             Err(_) => Ok(None),
         }
@@ -304,23 +315,9 @@ pub struct Origin {
 
 impl Origin {
     fn new(agent: Agent, url: &str) -> Result<Origin, Error> {
-        let refuse = |why: &str| {
-            let text = format!("{url:?} is not an origin: {why}");
-            Err(Error::request(ErrorKind::InvalidRequest, text))
-        };
-        let base = if let Some(path) = url.strip_prefix("unix:") {
-            let path = path.strip_prefix("//").unwrap_or(path);
-            if path.is_empty() {
-                return refuse("it names no Unix socket: write unix:/path");
-            }
-            Base::new(Uri::from_static("http://localhost/"), Some(Path::new(path)))?
-        } else {
-            let uri = url.into_uri()?;
-            if uri.path() != "/" || uri.query().is_some() {
-                return refuse("it has a path or a query");
-            }
-            Base::new(uri, agent.config().unix_socket.as_deref())?
-        };
+        let (uri, unix) = url::origin(url)?;
+        let config = agent.config();
+        let base = Base::new(uri, unix.or(config.unix_socket.as_deref()), &config.policies)?;
         Ok(Origin { agent, base: Arc::new(base) })
     }
 

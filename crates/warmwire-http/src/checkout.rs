@@ -104,16 +104,22 @@ pub(crate) async fn checkout_fresh(
                     note(trace, &lease, Instant::now());
                     Ok(lease)
                 }
-                Ok(None) => Err(refused(core, trace, RefuseReason::Closed)),
+                // The agent is closed, or the dial took so long that its room was given away.
+                Ok(None) => queue_again(core, trace).await,
                 Err(error) => Err(trace.error(error.into_error())),
             }
         }
-        Err(RefuseReason::NoRoom { .. }) => {
-            let acquired = ask(core, trace);
-            checkout(core, trace, acquired, false).await
+        // Where no dial may begin, whatever comes first is as good.
+        Err(RefuseReason::NoRoom { .. } | RefuseReason::BackingOff) => {
+            queue_again(core, trace).await
         }
         Err(reason) => Err(refused(core, trace, reason)),
     }
+}
+
+async fn queue_again(core: &Arc<Core>, trace: &mut Trace) -> Result<ConnectionLease, Error> {
+    let acquired = ask(core, trace);
+    checkout(core, trace, acquired, false).await
 }
 
 /// The connection if it is fit for use; otherwise it is closed.
@@ -208,13 +214,12 @@ async fn wait(
                 dialling = Some(dial_for(core, trace, permit));
             }
             Granted::Failed(error) => {
-                let phases = error.phases();
-                let mut timings = Timings {
-                    dns: phases.dns,
-                    connect: phases.connect,
-                    tls: phases.tls,
-                    ..Timings::default()
-                };
+                let mut timings = Timings::default();
+                if dialling.is_some() {
+                    let phases = error.phases();
+                    (timings.dns, timings.connect, timings.tls) =
+                        (phases.dns, phases.connect, phases.tls);
+                }
                 timings.queued = trace.started.elapsed().saturating_sub(timings.waited());
                 trace.timings = timings;
                 return Err(trace.error(error.into_error()));

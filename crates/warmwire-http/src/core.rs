@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Poll, Waker};
-use std::time::Duration;
 
 use http::HeaderMap;
 use tokio::time::Instant;
@@ -14,6 +13,7 @@ use crate::conn::Conn;
 use crate::dial::DialError;
 use crate::event::{Event, Observer};
 use crate::key::{HttpCounters, Key, OriginName};
+use crate::policy::Policies;
 use crate::pooled::{self, Hooks, LeaseGuard, Left, Lend, PermitGuard, Pooled, Waiter};
 use crate::reaper::{self, Notices};
 use crate::response::Established;
@@ -43,41 +43,18 @@ impl Lend for Slot {
     }
 }
 
-pub(crate) type Core = Pooled<Key, Slot, Box<DialError>, AgentHooks>;
-pub(crate) type ConnectionLease = LeaseGuard<Key, Slot, Box<DialError>, AgentHooks>;
-pub(crate) type DialPermit = PermitGuard<Key, Slot, Box<DialError>, AgentHooks>;
-pub(crate) type Acquired = pooled::Acquired<Key, Slot, Box<DialError>, AgentHooks>;
-pub(crate) type QueuePlace = Waiter<Key, Slot, Box<DialError>, AgentHooks>;
+pub(crate) type Core = Pooled<Key, Slot, Arc<DialError>, AgentHooks>;
+pub(crate) type ConnectionLease = LeaseGuard<Key, Slot, Arc<DialError>, AgentHooks>;
+pub(crate) type DialPermit = PermitGuard<Key, Slot, Arc<DialError>, AgentHooks>;
+pub(crate) type Acquired = pooled::Acquired<Key, Slot, Arc<DialError>, AgentHooks>;
+pub(crate) type QueuePlace = Waiter<Key, Slot, Arc<DialError>, AgentHooks>;
 
-/// What requests need to know besides the pool.
+/// What requests need to know besides the pool, and what is one for all origins.
 pub(crate) struct Config {
-    pub(crate) timeouts: Arc<Timeouts>,
-    pub(crate) max_idle: usize,
-    pub(crate) max_idle_timeout: Duration,
+    pub(crate) policies: Policies,
     pub(crate) keep_alive: bool,
-    pub(crate) drain: Drain,
     pub(crate) default_headers: HeaderMap,
     pub(crate) unix_socket: Option<Arc<std::path::Path>>,
-    pub(crate) h1: warmwire_h1::Limits,
-}
-
-/// The timers of one request; `None` for one that is off.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timeouts {
-    pub(crate) acquire: Option<Duration>,
-    pub(crate) connect: Option<Duration>,
-    pub(crate) response: Option<Duration>,
-    pub(crate) read: Option<Duration>,
-    pub(crate) total: Option<Duration>,
-    /// How long a body waits for `100 Continue`.
-    pub(crate) expect_continue: Duration,
-}
-
-/// How much of a dropped response is read so that its connection can be kept.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Drain {
-    pub(crate) bytes: u64,
-    pub(crate) time: Duration,
 }
 
 /// The pool's surroundings.
@@ -120,13 +97,7 @@ impl Hooks<Key, Slot> for AgentHooks {
         Instant::now().into_std()
     }
 
-    fn close(&self, connection: &mut Slot) {
-        if let Some(conn) = connection.conn.take() {
-            conn.close();
-        }
-    }
-
-    fn closed(&self, mut closed: Closed<Key, Slot>) {
+    fn closed(&self, closed: Closed<Key, Slot>) {
         self.observer.report(|| Event::Closed {
             origin: OriginName::new(&closed.key),
             connection: closed.id,
@@ -134,12 +105,15 @@ impl Hooks<Key, Slot> for AgentHooks {
             requests: closed.requests,
             age: closed.age,
         });
-        self.close(&mut closed.connection);
+        if let Some(conn) = closed.connection.conn {
+            conn.close();
+        }
     }
 
     fn changed(&self, left: Left) {
         reaper::ensure(self, left.alarm);
         if left.drained {
+            self.notices.poke();
             let waiting =
                 std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
             waiting.into_iter().for_each(Waker::wake);
@@ -148,8 +122,14 @@ impl Hooks<Key, Slot> for AgentHooks {
 }
 
 /// The origin of `key`, made if the pool does not know it.
-pub(crate) fn origin_of(pool: &mut Pool<Key, Slot, Box<DialError>>, key: &Key) -> OriginId {
-    pool.find(key).unwrap_or_else(|| pool.insert(key.renew()))
+pub(crate) fn origin_of(pool: &mut Pool<Key, Slot, Arc<DialError>>, key: &Key) -> OriginId {
+    pool.find(key).unwrap_or_else(|| insert(pool, key.renew()))
+}
+
+/// Adds an origin that the pool does not know, with the limits of its policy.
+pub(crate) fn insert(pool: &mut Pool<Key, Slot, Arc<DialError>>, key: Key) -> OriginId {
+    let limits = key.policy().limits;
+    pool.insert_with_limits(key, limits)
 }
 
 /// Closes the pool: what is idle at once, what is in use when its exchange ends. New requests are

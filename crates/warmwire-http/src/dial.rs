@@ -1,13 +1,14 @@
 //! Opening a connection, on a task of its own: a request that is dropped meanwhile does not waste
 //! it, and whoever comes first gets it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use warmwire_net::{CertificateFault, ConnectError, ConnectFault, ConnectPhase, Connected, Phases};
-use warmwire_pool::{ConnectionId, Opened};
+use warmwire_pool::{ConnectionId, Failed, Opened};
 
 use crate::conn::Conn;
 use crate::core::{ConnectionLease, Core, DialPermit, Slot};
@@ -18,7 +19,7 @@ use crate::random;
 use crate::response::Established;
 use crate::stats;
 
-/// A dial that failed.
+/// A dial that failed. Several requests may have waited for it.
 #[derive(Debug)]
 pub(crate) struct DialError {
     error: ConnectError,
@@ -34,7 +35,7 @@ impl DialError {
         matches!(self.error.fault, ConnectFault::TimedOut)
     }
 
-    pub(crate) fn into_error(self) -> Error {
+    pub(crate) fn into_error(self: Arc<Self>) -> Error {
         let phase = translate(self.error.phase);
         let (kind, what) = match &self.error.fault {
             ConnectFault::TimedOut => {
@@ -55,7 +56,25 @@ impl DialError {
                 (ErrorKind::InvalidConfig, "the TLS settings cannot be used".into())
             }
         };
-        Error::new(kind, phase, format!("{what}: {}", self.error)).with_source(self.error)
+        Error::new(kind, phase, format!("{what}: {}", self.error)).with_source(self)
+    }
+
+    /// Whether the next dial would fail too: whatever came from outside, a certificate as well as
+    /// a refusal. Settings that cannot be used are no load on anybody.
+    fn backs_off(&self) -> bool {
+        !matches!(self.error.fault, ConnectFault::Settings(_))
+    }
+}
+
+impl fmt::Display for DialError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for DialError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
     }
 }
 
@@ -106,6 +125,10 @@ fn translate(phase: ConnectPhase) -> Phase {
     }
 }
 
+/// How much later than its timeout a dial is given up by the pool. The timeout is the task's own,
+/// so only a task that is not run comes that far: its runtime is kept and not driven.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// Opens a connection for the pool, on a task of the current runtime.
 ///
 /// The task ends with the connect timeout at the latest, or with the agent. `done` learns how a
@@ -116,8 +139,9 @@ pub(crate) fn spawn(
     timeout: Option<Duration>,
     permit: DialPermit,
     phase: DialPhase,
-    done: Option<tokio::sync::oneshot::Sender<Result<(), Box<DialError>>>>,
+    done: Option<tokio::sync::oneshot::Sender<Result<(), Arc<DialError>>>>,
 ) {
+    bound(&permit, timeout);
     let core = core.clone();
     tokio::spawn(async move {
         let dialled = tokio::select! {
@@ -142,21 +166,28 @@ pub(crate) fn spawn(
                 }
                 report_end(done, Ok(()));
             }
-            // One or the other waits: a dial that was asked for ahead has no waiter.
-            Err(error) => match done {
-                Some(done) => {
-                    drop(permit);
-                    report_end(Some(done), Err(error));
-                }
-                None => permit.failed(error),
-            },
+            Err(error) => {
+                fail(permit, error.clone());
+                report_end(done, Err(error));
+            }
         }
     });
 }
 
+fn bound(permit: &DialPermit, timeout: Option<Duration>) {
+    if let Some(timeout) = timeout {
+        permit.bound(timeout.saturating_add(GRACE));
+    }
+}
+
+fn fail(permit: DialPermit, error: Arc<DialError>) {
+    let backs_off = error.backs_off();
+    permit.failed(Failed { error, backs_off, jitter: random::unit() });
+}
+
 fn report_end(
-    done: Option<tokio::sync::oneshot::Sender<Result<(), Box<DialError>>>>,
-    end: Result<(), Box<DialError>>,
+    done: Option<tokio::sync::oneshot::Sender<Result<(), Arc<DialError>>>>,
+    end: Result<(), Arc<DialError>>,
 ) {
     if let Some(done) = done {
         // Nobody listens any more when the caller has dropped its future.
@@ -171,8 +202,15 @@ pub(crate) async fn exclusive(
     timeout: Option<Duration>,
     permit: DialPermit,
     phase: &DialPhase,
-) -> Result<Option<ConnectionLease>, Box<DialError>> {
-    let (conn, opened) = dial(core, key, timeout, phase).await?;
+) -> Result<Option<ConnectionLease>, Arc<DialError>> {
+    bound(&permit, timeout);
+    let (conn, opened) = match dial(core, key, timeout, phase).await {
+        Ok(dialled) => dialled,
+        Err(error) => {
+            fail(permit, error.clone());
+            return Err(error);
+        }
+    };
     let watch = conn.watch();
     let lease = permit.connected_exclusive(Slot::new(conn), opened);
     if let Some(lease) = &lease {
@@ -195,7 +233,7 @@ async fn dial(
     key: &Key,
     timeout: Option<Duration>,
     phase: &DialPhase,
-) -> Result<(Box<Conn>, Opened), Box<DialError>> {
+) -> Result<(Box<Conn>, Opened), Arc<DialError>> {
     let hooks = &core.hooks;
     hooks.observer.report(|| Event::Connecting { origin: OriginName::new(key) });
     let began = Instant::now();
@@ -209,7 +247,7 @@ async fn dial(
             Ok((conn, opened))
         }
         Err(error) => {
-            let error = Box::new(DialError { error, timeout });
+            let error = Arc::new(DialError { error, timeout });
             if error.is_timeout() {
                 stats::count(core, key, |all| &all.connect_timeouts);
             }

@@ -9,8 +9,9 @@ use tokio::time::Instant;
 use warmwire_h1::Received;
 use warmwire_pool::{CloseReason, Verdict};
 
-use crate::core::{ConnectionLease, Drain};
+use crate::core::ConnectionLease;
 use crate::error::{Error, Phase};
+use crate::policy::Drain;
 use crate::release::release;
 use crate::trace::{Timer, Trace, close_reason, deadline, earlier};
 use crate::wire::Fault;
@@ -137,7 +138,7 @@ impl Drop for Incoming {
     /// What is left is read to its end if it is small enough to cost less than a new connection.
     fn drop(&mut self) {
         let Some(lease) = self.lease.take() else { return };
-        let drain = lease.pooled().hooks.config.drain;
+        let drain = self.trace.key.policy().drain;
         let wire = &lease.conn().wire;
         let small = wire.exchange.remaining().is_none_or(|left| left <= drain.bytes);
         if !small || drain.bytes == 0 || wire.is_sending() {

@@ -13,6 +13,7 @@ use http::Uri;
 use warmwire_net::Target;
 
 use crate::error::{Error, ErrorKind};
+use crate::policy::Policy;
 
 /// Whether TLS is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,6 +95,19 @@ impl<'a> Address<'a> {
         let hash = HASHER.hash_one((scheme, port, lower_case(&host), unix));
         Address { scheme, host, port, unix, hash }
     }
+
+    /// As [`OriginName`] shows it.
+    pub(crate) fn name(&self) -> String {
+        let &Address { scheme, port, unix, .. } = self;
+        let host = lower_case(&self.host);
+        let bracketed = if host.contains(':') { format!("[{host}]").into() } else { host };
+        match unix {
+            Some(path) if scheme == Scheme::Http => format!("unix:{}", path.display()),
+            Some(path) => format!("https://{bracketed} over unix:{}", path.display()),
+            None if port == scheme.default_port() => format!("{}://{bracketed}", scheme.as_str()),
+            None => format!("{}://{bracketed}:{port}", scheme.as_str()),
+        }
+    }
 }
 
 /// `Uri::port` gives nothing for a port above 65535, which must not become the default one.
@@ -118,7 +132,7 @@ fn shortest(literal: &str) -> Cow<'_, str> {
     }
 }
 
-fn lower_case(host: &str) -> Cow<'_, str> {
+pub(crate) fn lower_case(host: &str) -> Cow<'_, str> {
     match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
         true => host.to_ascii_lowercase().into(),
         false => host.into(),
@@ -157,6 +171,7 @@ struct Inner {
     name: Box<str>,
     /// Of the address; see [`Address`].
     hash: u64,
+    policy: Arc<Policy>,
     counters: HttpCounters,
 }
 
@@ -172,9 +187,9 @@ pub(crate) struct HttpCounters {
 }
 
 impl Key {
-    pub(crate) fn new(address: &Address<'_>) -> Key {
+    pub(crate) fn new(address: &Address<'_>, policy: Arc<Policy>) -> Key {
         let host = lower_case(&address.host);
-        let name = name(address, &host);
+        let name = address.name();
         Key(Arc::new(Inner {
             scheme: address.scheme,
             host: host.into(),
@@ -182,6 +197,7 @@ impl Key {
             unix: address.unix.map(Box::from),
             name: name.into(),
             hash: address.hash,
+            policy,
             counters: HttpCounters::default(),
         }))
     }
@@ -199,7 +215,7 @@ impl Key {
 
     /// The same key with counters of its own, for an origin that is known anew.
     pub(crate) fn renew(&self) -> Key {
-        Key::new(&self.address())
+        Key::new(&self.address(), self.0.policy.clone())
     }
 
     pub(crate) fn target(&self) -> Target {
@@ -211,23 +227,17 @@ impl Key {
         }
     }
 
+    /// The settings of the origin, which do not tell keys apart.
+    pub(crate) fn policy(&self) -> &Arc<Policy> {
+        &self.0.policy
+    }
+
     pub(crate) fn counters(&self) -> &HttpCounters {
         &self.0.counters
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.0.name
-    }
-}
-
-fn name(address: &Address<'_>, host: &str) -> String {
-    let &Address { scheme, port, unix, .. } = address;
-    let bracketed = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    match unix {
-        Some(path) if scheme == Scheme::Http => format!("unix:{}", path.display()),
-        Some(path) => format!("https://{bracketed} over unix:{}", path.display()),
-        None if port == scheme.default_port() => format!("{}://{bracketed}", scheme.as_str()),
-        None => format!("{}://{bracketed}:{port}", scheme.as_str()),
     }
 }
 
@@ -301,7 +311,7 @@ mod tests {
 
     fn key(url: &str) -> Key {
         let uri: Uri = url.parse().expect("a URI");
-        Key::new(&Address::of(&uri, None).expect("an address"))
+        Key::new(&Address::of(&uri, None).expect("an address"), Arc::default())
     }
 
     #[test]
@@ -345,6 +355,6 @@ mod tests {
         assert_eq!(key("http://[::1]:8080/").name(), "http://[::1]:8080");
         let uri = Uri::from_static("http://ignored/x");
         let address = Address::of(&uri, Some(Path::new("/run/a.sock"))).expect("an address");
-        assert_eq!(Key::new(&address).name(), "unix:/run/a.sock");
+        assert_eq!(Key::new(&address, Arc::default()).name(), "unix:/run/a.sock");
     }
 }

@@ -35,6 +35,7 @@ mod error;
 mod event;
 mod incoming;
 mod key;
+mod policy;
 mod pooled;
 mod random;
 mod reaper;
@@ -51,7 +52,7 @@ mod wire;
 
 pub use agent::{Agent, Candidate, Origin};
 pub use body::Body;
-pub use builder::AgentBuilder;
+pub use builder::{AgentBuilder, OriginPolicy};
 pub use error::{Error, ErrorKind, Phase, Sent};
 pub use event::Event;
 pub use key::OriginName;

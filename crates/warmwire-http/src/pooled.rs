@@ -10,11 +10,12 @@
 //! run it under every schedule.
 
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use smallvec::SmallVec;
 use warmwire_pool::{
-    Acquire, Actions, CloseReason, Closed, ConnectionId, Grant, Lease, Opened, OriginId, Permit,
-    Pool, RefuseReason, Verdict, WaiterId,
+    Acquire, Actions, CloseReason, Closed, Closing, ConnectionId, Failed, Grant, Lease, Opened,
+    OriginId, Permit, Pool, RefuseReason, Verdict, WaiterId,
 };
 
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,11 +25,8 @@ pub(crate) trait Hooks<K, C> {
     /// The time.
     fn now(&self) -> Instant;
 
-    /// Closes a connection that a lease brings back to be closed, while the pool still counts it:
-    /// whoever gets its place finds the limit kept.
-    fn close(&self, connection: &mut C);
-
-    /// Ends a connection that has left the pool, and closes it if that is not done yet.
+    /// Closes a connection that has left the pool. Its place goes on afterwards: whoever gets it
+    /// finds the limit kept.
     fn closed(&self, closed: Closed<K, C>);
 
     /// Called after each change, with how the pool was left.
@@ -48,6 +46,7 @@ pub(crate) trait Lend: Default {
 struct Decided<K, C> {
     actions: Actions<K, C>,
     left: Left,
+    now: Instant,
 }
 
 /// How a change left the pool.
@@ -127,32 +126,53 @@ where
             state.armed = state.pool.next_deadline();
         }
         let left = Left { alarm, drained: state.pool.is_drained() };
-        (result, Decided { actions, left })
+        (result, Decided { actions, left, now })
     }
 
-    fn carry_out(&self, decided: Decided<K, C>) {
-        let Decided { actions, left } = decided;
-        if !actions.is_empty() {
-            // First, since who is woken may open a connection in the place of one that is closed.
-            for closed in actions.closed {
-                self.hooks.closed(closed);
+    fn carry_out(&self, mut decided: Decided<K, C>) {
+        loop {
+            let Decided { actions, left, now } = decided;
+            let mut places = Places { pooled: self, now, closing: SmallVec::new() };
+            if !actions.is_empty() {
+                for mut closed in actions.closed {
+                    places.closing.extend(closed.closing.take());
+                    self.hooks.closed(closed);
+                }
+                for waker in actions.wake {
+                    waker.wake();
+                }
             }
-            for waker in actions.wake {
-                waker.wake();
+            if left.alarm != Alarm::AsBefore || left.drained {
+                self.hooks.changed(left);
             }
-        }
-        if left.alarm != Alarm::AsBefore || left.drained {
-            self.hooks.changed(left);
+            match places.give_back() {
+                // Whoever gets the place may let more be closed.
+                Some(more) => decided = more,
+                None => return,
+            }
         }
     }
 
-    /// Closes what has expired, and gives the time at which to call this again; from then on the
-    /// caller is who waits for it. `None`: nobody has to wait any more.
-    pub(crate) fn expire(&self) -> Option<Instant> {
-        let now = self.hooks.now();
-        let ((), mut decided) = self.decide(now, Pool::expire);
+    /// Does what is due; see [`Pool::expire`].
+    pub(crate) fn expire(&self) {
+        let ((), mut decided) = self.decide(self.hooks.now(), Pool::expire);
         decided.left.alarm = Alarm::AsBefore;
         self.carry_out(decided);
+    }
+
+    /// A dial that the pool asks for ahead, and where to; see [`Pool::refill`].
+    pub(crate) fn refill(self: &Arc<Self>) -> Option<(K, PermitGuard<K, C, E, H>)> {
+        let (key, permit) = self.with(|pool, now, _| {
+            let permit = pool.refill(now)?;
+            Some((pool.key(permit.origin()).cloned(), permit))
+        })?;
+        let permit = self.permit(permit);
+        Some((key?, permit))
+    }
+
+    /// The time at which something is due next; from now on the caller is who waits for it.
+    /// `None`: nobody has to wait any more.
+    pub(crate) fn rest(&self) -> Option<Instant> {
         let mut state = self.lock();
         state.armed = state.pool.next_deadline();
         state.armed
@@ -200,9 +220,9 @@ where
         self: &Arc<Self>,
         origin: impl FnOnce(&mut Pool<K, C, E>) -> OriginId,
     ) -> Result<PermitGuard<K, C, E, H>, RefuseReason> {
-        let permit = self.with(|pool, _, _| {
+        let permit = self.with(|pool, now, _| {
             let origin = origin(pool);
-            pool.open(origin)
+            pool.open(origin, now)
         })?;
         Ok(self.permit(permit))
     }
@@ -239,6 +259,51 @@ where
 
     fn waiter(self: &Arc<Self>, id: WaiterId) -> Waiter<K, C, E, H> {
         Waiter { pooled: self.clone(), id: Some(id) }
+    }
+}
+
+/// Places of connections that are being closed. They go back also when closing one panics.
+struct Places<'a, K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Lend,
+    H: Hooks<K, C>,
+{
+    pooled: &'a Pooled<K, C, E, H>,
+    now: Instant,
+    closing: SmallVec<[Closing; 1]>,
+}
+
+impl<K, C, E, H> Places<'_, K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Lend,
+    H: Hooks<K, C>,
+{
+    fn give_back(&mut self) -> Option<Decided<K, C>> {
+        if self.closing.is_empty() {
+            return None;
+        }
+        let closing = std::mem::take(&mut self.closing);
+        let ((), decided) = self.pooled.decide(self.now, |pool, now, actions| {
+            for place in closing {
+                pool.close_finished(place, now, actions);
+            }
+        });
+        Some(decided)
+    }
+}
+
+impl<K, C, E, H> Drop for Places<'_, K, C, E, H>
+where
+    K: Clone + Eq + std::hash::Hash,
+    C: Lend,
+    H: Hooks<K, C>,
+{
+    fn drop(&mut self) {
+        if let Some(decided) = self.give_back() {
+            self.pooled.carry_out(decided);
+        }
     }
 }
 
@@ -285,7 +350,7 @@ where
     Lease(LeaseGuard<K, C, E, H>),
     /// Room to dial; the wait goes on.
     Open(PermitGuard<K, C, E, H>),
-    /// The own dial failed; the wait is over.
+    /// The own dial failed, or one that began later; the wait is over.
     Failed(E),
     /// The pool was closed; the wait is over.
     Refused(RefuseReason),
@@ -376,7 +441,8 @@ where
         id
     }
 
-    /// The dial is done and the connection is this caller's first. `None` if the pool is closed.
+    /// The dial is done and the connection is this caller's first. `None` if the pool is closed,
+    /// or the dial was given up and its room is taken.
     pub(crate) fn connected_exclusive(
         mut self,
         connection: C,
@@ -392,9 +458,24 @@ where
     }
 
     /// The dial failed.
-    pub(crate) fn failed(mut self, error: E) {
+    pub(crate) fn failed(mut self, failed: Failed<E>)
+    where
+        E: Clone,
+    {
         if let Some(permit) = self.permit.take() {
-            self.pooled.with(|pool, now, actions| pool.connect_failed(permit, error, now, actions));
+            self.pooled
+                .with(|pool, now, actions| pool.connect_failed(permit, failed, now, actions));
+        }
+    }
+
+    /// The room goes on after `time` if the dial has not ended by then.
+    pub(crate) fn bound(&self, time: Duration) {
+        if let Some(permit) = &self.permit {
+            self.pooled.with(|pool, now, _| {
+                if let Some(deadline) = now.checked_add(time) {
+                    pool.bound_dial(permit, deadline);
+                }
+            });
         }
     }
 }
@@ -455,10 +536,7 @@ where
 
     fn give_back(&mut self, now: Instant, verdict: Verdict) {
         let Some(lease) = self.lease.take() else { return };
-        let mut connection = std::mem::take(&mut self.connection);
-        if matches!(verdict, Verdict::Close(_) | Verdict::Unused(_)) {
-            self.pooled.hooks.close(&mut connection);
-        }
+        let connection = std::mem::take(&mut self.connection);
         self.pooled.with_at(now, |pool, now, actions| {
             if let Some(place) = pool.connection_mut(&lease) {
                 place.restore(connection);

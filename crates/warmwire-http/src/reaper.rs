@@ -1,6 +1,8 @@
-//! The one background task of an agent: it closes what has expired and what peers have closed.
+//! The one background task of an agent: it closes what has expired and what peers have closed,
+//! ends back-offs, and dials ahead.
 //!
-//! It runs while a connection is idle and ends when none is. It belongs to the runtime on which
+//! It runs while the pool has a deadline, as it has while a connection is idle, and ends when it has
+//! none. It belongs to the runtime on which
 //! it was started; if that is shut down, the next connection that goes idle starts another.
 
 use std::collections::HashSet;
@@ -13,6 +15,7 @@ use tokio::time::Instant;
 use warmwire_pool::{ConnectionId, Verdict};
 
 use crate::core::{AgentHooks, Core};
+use crate::dial::{self, DialPhase};
 use crate::pooled::Alarm;
 
 /// What the reaper has to look at. Shared with every connection's watch.
@@ -36,6 +39,11 @@ impl Notices {
         });
     }
 
+    /// The reaper's deadline has changed.
+    pub(crate) fn poke(&self) {
+        self.wake(|state| state.poked = true);
+    }
+
     fn wake(&self, change: impl FnOnce(&mut State)) {
         let waker = {
             let mut state = self.lock();
@@ -56,7 +64,7 @@ impl Notices {
 pub(crate) fn ensure(hooks: &AgentHooks, alarm: Alarm) {
     match alarm {
         Alarm::AsBefore => {}
-        Alarm::Earlier => hooks.notices.wake(|state| state.poked = true),
+        Alarm::Earlier => hooks.notices.poke(),
         Alarm::Start => start(hooks),
     }
 }
@@ -105,7 +113,12 @@ async fn run(core: &Arc<Core>) {
         for id in noticed {
             inspect(core, id);
         }
-        let Some(due) = core.expire() else { return };
+        core.expire();
+        while let Some((key, permit)) = core.refill() {
+            let timeout = key.policy().timeouts.connect;
+            dial::spawn(core, key, timeout, permit, DialPhase::new(), None);
+        }
+        let Some(due) = core.rest() else { return };
         wait(notices, due).await;
     }
 }

@@ -12,7 +12,7 @@ use crate::key::{Key, OriginName};
 
 /// Gives the connection back as its exchange's verdict says.
 pub(crate) fn release(mut lease: ConnectionLease, key: &Key, now: Instant) {
-    let verdict = decide(&mut lease);
+    let verdict = decide(&mut lease, key);
     if matches!(verdict, Verdict::Keep(_)) {
         lease
             .pooled()
@@ -23,14 +23,13 @@ pub(crate) fn release(mut lease: ConnectionLease, key: &Key, now: Instant) {
     lease.release_at(now.into_std(), verdict);
 }
 
-fn decide(lease: &mut ConnectionLease) -> Verdict {
+fn decide(lease: &mut ConnectionLease, key: &Key) -> Verdict {
     let verdict = lease.conn().wire.exchange.verdict();
-    let config = &lease.pooled().hooks.config;
     let keep = match verdict {
-        H1Verdict::Reuse(_) if !config.keep_alive => {
+        H1Verdict::Reuse(_) if !lease.pooled().hooks.config.keep_alive => {
             return Verdict::Close(CloseReason::CallerAsked);
         }
-        H1Verdict::Reuse(hint) => hinted(hint, config.max_idle_timeout),
+        H1Verdict::Reuse(hint) => hinted(hint, key.policy().max_idle_timeout),
         H1Verdict::Upgraded => return Verdict::Close(CloseReason::Upgraded),
         H1Verdict::Close(reason) => return Verdict::Close(translate(reason)),
     };

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::agent::Agent;
 use crate::body::Body;
 use crate::error::{Error, ErrorKind};
+use crate::policy::OwnTimeouts;
 use crate::response::Response;
 use crate::send::{self, Base, RequestParts};
 use crate::url::IntoUri;
@@ -43,7 +44,7 @@ impl RequestBuilder {
             base: None,
             headers: HeaderMap::new(),
             unix: None,
-            timeouts: agent.config().timeouts.clone(),
+            timeouts: None,
             idempotent: None,
         };
         RequestBuilder { agent: agent.clone(), parts, body: Body::empty(), invalid }
@@ -162,28 +163,34 @@ impl RequestBuilder {
 
     /// [`AgentBuilder::timeout`](crate::AgentBuilder::timeout) for this request.
     pub fn timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
-        self.with(|request| Arc::make_mut(&mut request.timeouts).total = timeout.into())
+        self.with_timeouts(|own| own.total = Some(timeout.into()))
     }
 
     /// [`AgentBuilder::response_timeout`](crate::AgentBuilder::response_timeout) for this request.
     pub fn response_timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
-        self.with(|request| Arc::make_mut(&mut request.timeouts).response = timeout.into())
+        self.with_timeouts(|own| own.response = Some(timeout.into()))
     }
 
     /// [`AgentBuilder::read_timeout`](crate::AgentBuilder::read_timeout) for this request.
     pub fn read_timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
-        self.with(|request| Arc::make_mut(&mut request.timeouts).read = timeout.into())
+        self.with_timeouts(|own| own.read = Some(timeout.into()))
     }
 
     /// [`AgentBuilder::acquire_timeout`](crate::AgentBuilder::acquire_timeout) for this request.
     pub fn acquire_timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
-        self.with(|request| Arc::make_mut(&mut request.timeouts).acquire = timeout.into())
+        self.with_timeouts(|own| own.acquire = Some(timeout.into()))
     }
 
     /// [`AgentBuilder::connect_timeout`](crate::AgentBuilder::connect_timeout) for a connection
     /// that this request opens.
     pub fn connect_timeout(self, timeout: impl Into<Option<Duration>>) -> RequestBuilder {
-        self.with(|request| Arc::make_mut(&mut request.timeouts).connect = timeout.into())
+        self.with_timeouts(|own| own.connect = Some(timeout.into()))
+    }
+
+    /// [`AgentBuilder::expect_continue_timeout`](crate::AgentBuilder::expect_continue_timeout) for
+    /// this request.
+    pub fn expect_continue_timeout(self, timeout: Duration) -> RequestBuilder {
+        self.with_timeouts(|own| own.expect_continue = Some(timeout))
     }
 
     /// Sends the request and waits for the response's head.
@@ -244,6 +251,10 @@ impl RequestBuilder {
     fn with(mut self, change: impl FnOnce(&mut RequestParts)) -> RequestBuilder {
         change(&mut self.parts);
         self
+    }
+
+    fn with_timeouts(self, change: impl FnOnce(&mut OwnTimeouts)) -> RequestBuilder {
+        self.with(|request| change(request.timeouts.get_or_insert_default()))
     }
 
     fn try_with(

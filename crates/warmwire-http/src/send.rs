@@ -13,11 +13,12 @@ use crate::agent::Agent;
 use crate::body::Body;
 use crate::checkout::{checkout, checkout_fresh};
 use crate::conn::Conn;
-use crate::core::{Acquired, ConnectionLease, Core, Timeouts, origin_of};
+use crate::core::{Acquired, ConnectionLease, Core, insert, origin_of};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
 use crate::incoming::Incoming;
 use crate::key::{Address, Key, OriginName};
+use crate::policy::{OwnTimeouts, Policies, Timeouts};
 use crate::release::release;
 use crate::response::{ConnectionInfo, Response};
 use crate::stats;
@@ -34,7 +35,8 @@ pub(crate) struct RequestParts {
     pub(crate) headers: HeaderMap,
     /// This request's own Unix socket.
     pub(crate) unix: Option<Arc<Path>>,
-    pub(crate) timeouts: Arc<Timeouts>,
+    /// `None` if all are those of the origin, as in most requests.
+    pub(crate) timeouts: Option<Box<OwnTimeouts>>,
     /// What the caller says about sending the request twice; otherwise the method tells.
     pub(crate) idempotent: Option<bool>,
 }
@@ -47,8 +49,9 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    pub(crate) fn new(uri: Uri, unix: Option<&Path>) -> Result<Base, Error> {
-        let key = Key::new(&Address::of(&uri, unix)?);
+    pub(crate) fn new(uri: Uri, unix: Option<&Path>, policies: &Policies) -> Result<Base, Error> {
+        let address = Address::of(&uri, unix)?;
+        let key = Key::new(&address, policies.of(&address));
         Ok(Base { uri, key })
     }
 
@@ -61,6 +64,14 @@ impl RequestParts {
     /// RFC 9110, 9.2.2.
     fn is_idempotent(&self) -> bool {
         self.idempotent.unwrap_or_else(|| self.method.is_idempotent())
+    }
+
+    fn timeouts(&self, key: &Key) -> Arc<Timeouts> {
+        let origin = &key.policy().timeouts;
+        match &self.timeouts {
+            None => origin.clone(),
+            Some(own) => Arc::new(own.over(origin)),
+        }
     }
 
     /// The URL whose scheme, host and port count.
@@ -79,11 +90,13 @@ impl RequestParts {
                 origin
             }),
             _ => {
-                let unix = unix.or(core.hooks.config.unix_socket.as_ref());
+                let config = &core.hooks.config;
+                let unix = unix.or(config.unix_socket.as_ref());
                 let address = Address::of(self.authority(), unix.map(AsRef::as_ref))?;
                 core.acquire(now.into_std(), |pool| {
-                    let found = pool.find(&address);
-                    let origin = found.unwrap_or_else(|| pool.insert(Key::new(&address)));
+                    let origin = pool.find(&address).unwrap_or_else(|| {
+                        insert(pool, Key::new(&address, config.policies.of(&address)))
+                    });
                     known = pool.key(origin).cloned();
                     origin
                 })
@@ -123,10 +136,10 @@ pub(crate) fn send(
         let core = agent.core();
         let (acquired, key) = request.acquire(core, started)?;
         let mut trace = Trace {
+            timeouts: request.timeouts(&key),
             key,
             started,
             acquired: started,
-            timeouts: request.timeouts.clone(),
             timings: Default::default(),
             connection: None,
         };
@@ -220,15 +233,14 @@ fn start(
     body: Body,
     trace: &Trace,
 ) -> Result<(), RequestError> {
-    let config = &core.hooks.config;
     let head = RequestHead {
         method: &request.method,
         target: target(request),
         host: host(request.authority()),
         headers: &request.headers,
-        defaults: &config.default_headers,
+        defaults: &core.hooks.config.default_headers,
     };
-    lease.conn_mut().wire.start(config.h1, &head, body, trace.acquired)
+    lease.conn_mut().wire.start(trace.key.policy().h1, &head, body, trace.acquired)
 }
 
 fn target(request: &RequestParts) -> Target<'_> {
@@ -337,10 +349,9 @@ fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> 
     let reused = trace.connection.as_ref().is_some_and(ConnectionInfo::reused);
     let stale = reused && !wire.exchange.received_any() && is_lost(&fault);
     let unused_body = wire.take_unused_body();
-    let core = lease.pooled().clone();
     lease.release(Verdict::Close(close_reason(&fault, sent == Sent::Yes)));
     Box::new(Failed {
-        error: trace.failed(fault, sent, phase, Some(&core.hooks.config.h1)),
+        error: trace.failed(fault, sent, phase, Some(&trace.key.policy().h1)),
         stale,
         unused_body,
     })

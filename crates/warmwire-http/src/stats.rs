@@ -11,6 +11,7 @@ use warmwire_pool::{CloseReason, Counters};
 
 use crate::core::Core;
 use crate::key::{Address, HttpCounters, Key};
+use crate::pooled::Hooks as _;
 use crate::url::sealed::Sealed as _;
 
 /// Counts one more for the origin and for the agent, under the pool's lock, so that a snapshot is
@@ -25,10 +26,20 @@ pub(crate) fn count(core: &Core, key: &Key, which: fn(&HttpCounters) -> &AtomicU
 
 /// What goes on at an origin, for the texts of errors.
 pub(crate) fn situation(core: &Core, key: &Key) -> String {
-    let counters = core
-        .read(|pool| pool.find(&key.address()).and_then(|origin| pool.counters(origin)).cloned());
+    let (counters, until) = core.read(|pool| {
+        let origin = pool.find(&key.address());
+        let counters = origin.and_then(|origin| pool.counters(origin)).cloned();
+        (counters, origin.and_then(|origin| pool.backing_off(origin)))
+    });
     let Counters { active, idle, connecting, waiting, .. } = counters.unwrap_or_default();
-    format!("{active} in use, {idle} idle, {connecting} being opened; requests waiting: {waiting}")
+    let mut text = format!(
+        "{active} in use, {idle} idle, {connecting} being opened; requests waiting: {waiting}"
+    );
+    if let Some(until) = until {
+        let left = until.saturating_duration_since(core.hooks.now());
+        text.push_str(&format!("; the last dial failed, the next one is due in {left:.0?}"));
+    }
+    text
 }
 
 /// How often each timer has ended a request.
@@ -241,7 +252,7 @@ impl Stats {
         }
         let uri = url.into_uri().ok()?;
         let address = Address::of(&uri, None).ok()?;
-        self.origins.get(Key::new(&address).name())
+        self.origins.get(address.name().as_str())
     }
 
     /// Whether anything was counted or is different since `earlier` (agentkeepalive calls it

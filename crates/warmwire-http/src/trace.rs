@@ -10,9 +10,10 @@ use warmwire_h1::{Cut, Limits, ResponseErrorKind, Sent};
 use warmwire_net::is_tls_alert;
 use warmwire_pool::CloseReason;
 
-use crate::core::{Core, Timeouts};
+use crate::core::Core;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::key::{HttpCounters, Key, OriginName};
+use crate::policy::Timeouts;
 use crate::response::{ConnectionInfo, Timings};
 use crate::stats;
 use crate::wire::Fault;

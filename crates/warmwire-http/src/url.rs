@@ -1,5 +1,7 @@
 //! From what a caller calls a URL to an [`http::Uri`].
 
+use std::path::Path;
+
 use http::Uri;
 
 use crate::error::{Error, ErrorKind};
@@ -52,6 +54,27 @@ pub(crate) mod sealed {
             parse(self)
         }
     }
+}
+
+/// An origin: `https://api.example.com`, or `unix:/path`, whose URL is that of a local server.
+pub(crate) fn origin(text: &str) -> Result<(Uri, Option<&Path>), Error> {
+    let refuse = |why: &str| {
+        let text = format!("{text:?} is not an origin: {why}");
+        Err(Error::request(ErrorKind::InvalidRequest, text))
+    };
+    if let Some(path) = text.strip_prefix("unix:") {
+        let path = path.strip_prefix("//").unwrap_or(path);
+        if path.is_empty() {
+            return refuse("it names no Unix socket: write unix:/path");
+        }
+        return Ok((Uri::from_static("http://localhost/"), Some(Path::new(path))));
+    }
+    let uri = parse(text)?;
+    // Without a scheme there is no path either: that has an error of its own.
+    if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
+        return refuse("it has a path or a query");
+    }
+    Ok((uri, None))
 }
 
 fn parse(text: &str) -> Result<Uri, Error> {

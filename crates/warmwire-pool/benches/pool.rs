@@ -34,7 +34,7 @@ impl Driver {
     fn warm(&mut self, origins: usize, connections: usize) {
         for number in 0..connections {
             let origin = self.pool.insert(format!("host-{}", number % origins));
-            let permit = self.pool.open(origin).expect("there is room");
+            let permit = self.pool.open(origin, self.now).expect("there is room");
             self.pool.connected(permit, (), OPENED, self.now, &mut self.actions);
         }
     }

@@ -31,7 +31,7 @@ pub enum Grant<E> {
     Lease(Lease),
     /// The right to dial. The waiter stays in the queue, at its place: poll it again.
     Open(Permit),
-    /// Its own dial failed. The waiter has ended.
+    /// Its own dial failed, or another one that began after it had come. The waiter has ended.
     Failed(E),
     /// Nothing will come. The waiter has ended.
     Refused(RefuseReason),
@@ -55,6 +55,9 @@ pub enum RefuseReason {
         /// That limit.
         limit: usize,
     },
+    /// [`Pool::open`] and [`Pool::open_exclusive`] only: the last dials of the origin have failed,
+    /// and either it is not dialled yet, or one dial is under way as a probe.
+    BackingOff,
     /// The pool is closed.
     Closed,
     /// The pool does not know this origin id, or has forgotten it.
@@ -72,6 +75,7 @@ impl fmt::Display for RefuseReason {
             Self::NoRoom { connections, limit } => {
                 write!(f, "no room: {connections} connections are open or opening, {limit} may be")
             }
+            Self::BackingOff => f.write_str("the last dials failed, and the next is to come"),
             Self::Closed => f.write_str("the pool is closed"),
             Self::UnknownOrigin => f.write_str("the origin is unknown"),
             Self::UnknownWaiter => f.write_str("the waiter has ended"),
@@ -86,7 +90,9 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     ///
     /// In this order: a free slot (never of a connection whose time is over); a dial, closing the
     /// longest idle connection of any origin if only the limit over all origins is in the way; a
-    /// place in the queue; a refusal.
+    /// place in the queue; a refusal. There is no dial while earlier ones have failed
+    /// ([`Limits::dial_backoff`](crate::Limits::dial_backoff)), nor while a freed connection is
+    /// preferred ([`Limits::prefer_wait`](crate::Limits::prefer_wait)).
     pub fn acquire(
         &mut self,
         origin: OriginId,
@@ -97,26 +103,35 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             return Acquire::Refuse(RefuseReason::UnknownOrigin);
         };
         if self.closed {
-            return Acquire::Refuse(self.refuse(index, RefuseReason::Closed));
+            return self.refuse(index, RefuseReason::Closed, now);
         }
         if let Some(connection) = self.free_slot(index, now, actions) {
             let lease = self.lend(connection, true, now);
             self.relist(connection);
+            if self.origins[index].is_short() {
+                self.review(index);
+                self.plan_refill(now);
+            }
             return Acquire::Reuse(lease);
         }
         let entry = &self.origins[index];
         let uncovered = entry.uncovered(entry.queue.len() + 1);
-        if uncovered > 0 && entry.has_room() && self.make_total_room(now, actions) {
+        let limit = entry.limits.max_waiting;
+        let rather_waits = entry.prefers_wait() && uncovered <= limit;
+        // Those who wait for the limit over all origins come first.
+        let may_dial = entry.may_dial() && self.starving.is_empty();
+        if uncovered > 0 && !rather_waits && may_dial && self.make_room_at_once(index, now, actions)
+        {
             let permit = self.start_dial(index, None);
-            let waiter = self.enqueue(index, Some(permit.dial.index));
+            let waiter = self.enqueue(index, Some(permit.dial.index), now);
+            self.settle(index, now, actions);
             return Acquire::Open(permit, waiter);
         }
-        let limit = self.origins[index].limits.max_waiting;
         if uncovered > limit {
             let reason = RefuseReason::QueueFull { waiting: uncovered - 1, limit };
-            return Acquire::Refuse(self.refuse(index, reason));
+            return self.refuse(index, reason, now);
         }
-        let waiter = self.enqueue(index, None);
+        let waiter = self.enqueue(index, None, now);
         self.tally(index, |counters| counters.queued += 1);
         self.settle(index, now, actions);
         Acquire::Wait(waiter)
@@ -191,9 +206,11 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         }
     }
 
-    fn refuse(&mut self, origin: usize, reason: RefuseReason) -> RefuseReason {
+    fn refuse(&mut self, origin: usize, reason: RefuseReason, now: Instant) -> Acquire {
         self.tally(origin, |counters| counters.refused += 1);
+        self.review(origin);
+        self.plan_refill(now);
         self.forget_if_empty(origin);
-        reason
+        Acquire::Refuse(reason)
     }
 }

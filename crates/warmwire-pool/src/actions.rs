@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
+use crate::closing::Closing;
 use crate::reason::CloseReason;
 use crate::token::{ConnectionId, OriginId};
 
 /// Things that may block or call back, and so must not happen under the pool's lock.
 ///
-/// One value is passed to a call, or to several in a row; empty it after unlocking: close what is
-/// in `closed`, then wake. Making one allocates nothing.
+/// One value is passed to a call, or to several in a row; empty it after unlocking and before
+/// dialling with a permit that the calls gave: close what is in `closed` and
+/// [say so](crate::Pool::close_finished), then wake. Making one allocates nothing.
 #[derive(Debug)]
 #[must_use = "connections stay open and tasks asleep until the actions are carried out"]
 pub struct Actions<K, C> {
@@ -66,4 +68,7 @@ pub struct Closed<K, C> {
     pub age: Duration,
     /// Time since it was last used.
     pub idle: Duration,
+    /// Its place under the limits, to be given back when it is closed. `None` if it has none: it
+    /// went to a permit that the same call gave.
+    pub closing: Option<Closing>,
 }

@@ -69,8 +69,9 @@ impl<T> Arena<T> {
         self.entries[index].0
     }
 
-    pub(crate) fn contains(&self, index: usize) -> bool {
-        self.entries.contains(index)
+    /// The serial number of the youngest value, whether it is still there or not.
+    pub(crate) fn last_serial(&self) -> u64 {
+        self.last_serial
     }
 
     pub(crate) fn len(&self) -> usize {

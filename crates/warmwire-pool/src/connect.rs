@@ -8,12 +8,13 @@ use crate::actions::Actions;
 use crate::arena::Handle;
 use crate::connection::Connection;
 use crate::counters::Counters;
-use crate::limits::Limits;
+use crate::limits::{Limits, unit};
 use crate::list::Links;
 use crate::origin::slots;
 use crate::place::Place;
 use crate::pool::Pool;
 use crate::reason::CloseReason;
+use crate::timers::Timer;
 use crate::token::{ConnectionId, OriginId, Permit};
 use crate::waiters::Dial;
 
@@ -29,32 +30,50 @@ pub struct Opened {
     pub elapsed: Duration,
 }
 
+/// How a dial has failed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Failed<E> {
+    /// What the waiters get.
+    pub error: E,
+    /// Whether it says that the next dial would fail too, as when the host is down: then the
+    /// origin [backs off](crate::Limits::dial_backoff).
+    pub backs_off: bool,
+    /// A number from 0 to 1, drawn at random: the share of a half by which the back-off is
+    /// shortened, so that many clients of one host do not dial in step.
+    pub jitter: f64,
+}
+
 impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     /// Asks for a permit to dial without a request that waits: to warm an origin up. Closes nothing
     /// to make room.
     ///
     /// # Errors
-    /// [`RefuseReason::NoRoom`] when a limit on connections is reached.
-    pub fn open(&mut self, origin: OriginId) -> Result<Permit, RefuseReason> {
+    /// [`RefuseReason::NoRoom`] when a limit on connections is reached,
+    /// [`RefuseReason::BackingOff`] while the origin's dials fail.
+    pub fn open(&mut self, origin: OriginId, now: Instant) -> Result<Permit, RefuseReason> {
         let Some(index) = self.origins.find(origin.0) else {
             return Err(RefuseReason::UnknownOrigin);
         };
         let entry = &self.origins[index];
         let full = |counters: &Counters, limit| {
-            let connections = counters.open + counters.connecting;
+            let connections = counters.taken();
             Err(RefuseReason::NoRoom { connections, limit })
         };
-        let refused = if self.closed {
+        let answer = if self.closed {
             Err(RefuseReason::Closed)
+        } else if !entry.may_dial() {
+            Err(RefuseReason::BackingOff)
         } else if !entry.has_room() {
             full(&entry.counters, entry.limits.max_connections)
         } else if !self.has_total_room() {
             full(&self.totals, self.max_total_connections)
         } else {
-            return Ok(self.start_dial(index, None));
+            Ok(self.start_dial(index, None))
         };
+        self.review(index);
+        self.plan_refill(now);
         self.forget_if_empty(index);
-        refused
+        answer
     }
 
     /// A dial has given a connection. It serves as many of the waiters as it has slots, the first
@@ -69,59 +88,107 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         now: Instant,
         actions: &mut Actions<K, C>,
     ) -> Option<ConnectionId> {
-        let (origin, waiter) = self.finish_dial(permit.redeem())?;
+        let Dial { origin, waiter, overdue, .. } = self.finish_dial(permit.redeem())?;
         if let Some(waiter) = waiter {
             self.lose_dial(waiter);
         }
-        let handle = self.enter(origin, connection, opened, now);
-        if self.closed {
-            self.remove_connection(handle.index, CloseReason::Shutdown, now, actions);
+        self.end_backoff(origin);
+        self.resume_refill(origin);
+        let handle = if !self.admits(origin, overdue) {
+            self.turn_away(origin, connection, opened, now, actions)
         } else {
-            self.offer_slots(handle.index, now, actions);
-        }
+            let handle = self.enter(origin, connection, opened, now);
+            match self.closed {
+                true => self.remove_connection(handle.index, CloseReason::Shutdown, now, actions),
+                false => self.offer_slots(handle.index, now, actions),
+            }
+            handle
+        };
         self.settle(origin, now, actions);
         Some(ConnectionId(handle))
     }
 
-    /// A dial has failed. The waiter that made it ends with the error, if it still waits;
-    /// otherwise the error is only counted. The room goes to the next waiter without a dial.
+    /// A dial has failed. With its error ends the waiter that made it, if it still waits. Where no
+    /// connection is open that could be freed, so does everyone without a dial who was waiting
+    /// when it began: what they wait for would be a dial like this one. Who has come later waits
+    /// for the next dial.
     pub fn connect_failed(
         &mut self,
         permit: Permit,
-        error: E,
+        failed: Failed<E>,
         now: Instant,
         actions: &mut Actions<K, C>,
-    ) {
-        let Some((origin, waiter)) = self.finish_dial(permit.redeem()) else { return };
+    ) where
+        E: Clone,
+    {
+        let Failed { error, backs_off, jitter } = failed;
+        let handle = permit.redeem();
+        let Some(dial) = self.finish_dial(handle) else { return };
+        let origin = dial.origin;
         self.tally(origin, |counters| counters.open_failed += 1);
-        if let Some(waiter) = waiter {
-            self.lose_dial(waiter);
-            self.end_waiter(waiter, Grant::Failed(error), actions);
+        // What a dial finds out after its deadline is old.
+        if !dial.overdue {
+            self.end_who_waited(&dial, &error, actions);
+            match backs_off && !self.origins[origin].limits.dial_backoff.is_off() {
+                true => self.begin_backoff(origin, handle, jitter, now),
+                false => self.pause_refill(origin, now),
+            }
         }
         self.settle(origin, now, actions);
+    }
+
+    fn end_who_waited(&mut self, dial: &Dial, error: &E, actions: &mut Actions<K, C>)
+    where
+        E: Clone,
+    {
+        if let Some(waiter) = dial.waiter {
+            self.lose_dial(waiter);
+            self.end_waiter(waiter, Grant::Failed(error.clone()), actions);
+        }
+        while self.origins[dial.origin].counters.open == 0
+            && let Some(waiter) = self.origins[dial.origin].undialled.front()
+            && self.waiters.serial(waiter) <= dial.last_waiter
+        {
+            self.end_waiter(waiter, Grant::Failed(error.clone()), actions);
+        }
     }
 
     /// A dial has died without a verdict: the task that made it was dropped. The waiter that made
     /// it gets a new permit, if it still waits; otherwise the room goes to the next one.
     pub fn connect_abandoned(&mut self, permit: Permit, now: Instant, actions: &mut Actions<K, C>) {
-        let Some((origin, waiter)) = self.finish_dial(permit.redeem()) else { return };
-        if let Some(waiter) = waiter {
-            let permit = self.start_dial(origin, Some(waiter));
-            self.give_permit(waiter, permit, actions);
+        let Some(dial) = self.finish_dial(permit.redeem()) else { return };
+        match dial.waiter {
+            Some(waiter) if self.origins[dial.origin].may_dial() => {
+                let permit = self.start_dial(dial.origin, Some(waiter));
+                self.give_permit(waiter, permit, now, actions);
+            }
+            Some(waiter) => self.lose_dial(waiter),
+            // Who dropped it, as a runtime that is shut down, would drop the next one too.
+            None => self.pause_refill(dial.origin, now),
         }
-        self.settle(origin, now, actions);
+        self.settle(dial.origin, now, actions);
     }
 
     pub(crate) fn start_dial(&mut self, origin: usize, waiter: Option<usize>) -> Permit {
-        let dial = self.dials.insert(Dial { origin, waiter });
+        let last_waiter = self.waiters.last_serial();
+        let dial = Dial { origin, waiter, last_waiter, deadline: None, overdue: false };
+        let dial = self.dials.insert(dial);
+        if let Some(failures) = &mut self.origins[origin].failures {
+            failures.set_probe(dial.index);
+        }
         self.tally(origin, |counters| counters.connecting += 1);
         Permit { dial, origin: OriginId(self.origins.handle(origin)) }
     }
 
     /// Forgets a dial; its waiter is the caller's to care for.
     pub(crate) fn end_dial(&mut self, index: usize) -> Dial {
-        let dial = self.dials.remove(index);
-        self.tally(dial.origin, |counters| counters.connecting -= 1);
+        let mut dial = self.dials.remove(index);
+        self.timers.set(Timer::Dial(index), &mut dial.deadline, None);
+        self.origins[dial.origin].dial_ended(index);
+        self.tally(dial.origin, |counters| match dial.overdue {
+            true => counters.overdue -= 1,
+            false => counters.connecting -= 1,
+        });
         dial
     }
 
@@ -140,15 +207,14 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         self.connections.insert(connection)
     }
 
-    pub(crate) fn finish_dial(&mut self, dial: Handle) -> Option<(usize, Option<usize>)> {
+    pub(crate) fn finish_dial(&mut self, dial: Handle) -> Option<Dial> {
         let index = self.dials.find(dial);
         debug_assert!(index.is_some(), "a permit of another pool");
-        let dial = self.end_dial(index?);
-        Some((dial.origin, dial.waiter))
+        Some(self.end_dial(index?))
     }
 }
 
-fn new_connection<C>(
+pub(crate) fn new_connection<C>(
     inner: C,
     origin: usize,
     limits: &Limits,
@@ -179,8 +245,7 @@ fn new_connection<C>(
 }
 
 fn lifetime(max: Duration, jitter: f64) -> Duration {
-    let jitter = if jitter.is_nan() { 0.0 } else { jitter.clamp(0.0, 1.0) };
-    max - max.mul_f64(0.1 * jitter)
+    max - max.mul_f64(0.1 * unit(jitter))
 }
 
 #[cfg(test)]

@@ -44,6 +44,11 @@ pub struct Counters {
     pub active: usize,
     /// Permits given out now, dialling or about to.
     pub connecting: usize,
+    /// Permits given out whose deadline has passed: no limit counts them.
+    pub overdue: usize,
+    /// Connections that are counted as closed and not as open, but whose place is not free yet:
+    /// the driver is closing them.
+    pub closing: usize,
     /// Requests that wait now and that no dial in progress is expected to serve: what
     /// `max_waiting` bounds.
     pub waiting: usize,
@@ -77,10 +82,24 @@ impl Counters {
         self.connect_time = self.connect_time.saturating_add(elapsed);
     }
 
+    /// Opened and closed, and never in the pool.
+    pub(crate) fn count_turned_away(&mut self, elapsed: Duration) {
+        self.opened += 1;
+        self.connect_time = self.connect_time.saturating_add(elapsed);
+        self.closed += 1;
+        self.closed_by_reason[CloseReason::Overdue.index()] += 1;
+    }
+
     pub(crate) fn count_closed(&mut self, reason: CloseReason) {
         self.closed += 1;
         self.closed_by_reason[reason.index()] += 1;
         self.open -= 1;
+        self.closing += 1;
+    }
+
+    /// Places taken under a limit on connections.
+    pub(crate) fn taken(&self) -> usize {
+        self.open + self.connecting + self.closing
     }
 
     pub(crate) fn count_request(&mut self, reused: bool) {

@@ -1,6 +1,5 @@
 //! Many connections close at once.
 
-use std::collections::BTreeSet;
 use std::hash::Hash;
 use std::time::Instant;
 
@@ -11,7 +10,8 @@ use crate::pool::Pool;
 use crate::reason::CloseReason;
 
 impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
-    /// Closes every idle connection, and says how many. The pool goes on.
+    /// Closes every idle connection, and says how many. The pool goes on, and dials anew where
+    /// [`Limits::min_idle`](crate::Limits::min_idle) asks for it.
     pub fn close_idle(&mut self, now: Instant, actions: &mut Actions<K, C>) -> usize {
         self.evict(CloseReason::CloseIdle, now, actions, |_, view| view.idle_since.is_some())
     }
@@ -45,23 +45,25 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     /// [`acquire`](Self::acquire) from now on. A waiter that has got its connection keeps it.
     pub fn close(&mut self, now: Instant, actions: &mut Actions<K, C>) {
         self.closed = true;
-        let queued: Vec<_> = self
-            .waiters
-            .iter()
-            .filter_map(|(handle, _)| Some((self.queue_of(handle.index)?, handle.index)))
-            .collect();
-        for &(_, waiter) in &queued {
-            self.end_waiter(waiter, Grant::Refused(RefuseReason::Closed), actions);
+        let waiters: Vec<_> = self.waiters.iter().map(|(handle, _)| handle.index).collect();
+        for waiter in waiters {
+            self.refuse_aside(waiter, RefuseReason::Closed);
+            if self.queue_of(waiter).is_some() {
+                self.end_waiter(waiter, Grant::Refused(RefuseReason::Closed), actions);
+            }
         }
-        let origins: BTreeSet<_> = queued.into_iter().map(|(origin, _)| origin).collect();
+        let origins: Vec<_> = self.origins.iter().map(|(handle, _)| handle.index).collect();
         for origin in origins {
+            self.end_backoff(origin);
+            self.resume_refill(origin);
             self.settle(origin, now, actions);
         }
         self.evict(CloseReason::Shutdown, now, actions, |_, _| true);
     }
 
-    /// Whether the pool is closed and has neither a connection nor a dial left.
+    /// Whether the pool is closed and has no connection and no dial left, but for those which are
+    /// overdue.
     pub fn is_drained(&self) -> bool {
-        self.closed && self.totals.open == 0 && self.totals.connecting == 0
+        self.closed && self.totals.taken() == 0
     }
 }

@@ -13,6 +13,7 @@ use crate::connect::Opened;
 use crate::pool::Pool;
 use crate::reason::CloseReason;
 use crate::token::{Lease, OriginId, Permit};
+use crate::waiters::Dial;
 
 impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     /// Asks for a permit whose connection will be lent by
@@ -22,6 +23,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     /// # Errors
     /// [`RefuseReason::NoRoom`] when every connection under the limit is in use or being opened:
     /// then one that comes back is as good as fresh, so [`acquire`](Self::acquire) serves.
+    /// [`RefuseReason::BackingOff`] while the origin's dials fail.
     pub fn open_exclusive(
         &mut self,
         origin: OriginId,
@@ -31,20 +33,20 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         let Some(index) = self.origins.find(origin.0) else {
             return Err(RefuseReason::UnknownOrigin);
         };
-        if !self.closed
-            && !self.origins[index].has_room()
-            && let Some(oldest) = self.origins[index].idle.back()
-        {
-            self.remove_connection(oldest, CloseReason::Evicted, now, actions);
+        if !self.closed && self.origins[index].may_dial() {
+            if !self.origins[index].has_room()
+                && let Some(oldest) = self.origins[index].idle.back()
+            {
+                self.remove_connection(oldest, CloseReason::Evicted, now, actions);
+            }
+            self.make_room_at_once(index, now, actions);
         }
-        if !self.closed && self.origins[index].has_room() && !self.has_total_room() {
-            self.make_total_room_beside(index, now, actions);
-        }
-        self.open(origin)
+        self.open(origin, now)
     }
 
-    /// An exclusive dial has given a connection: the first lease of it. In a closed pool it is
-    /// closed at once and there is no lease.
+    /// An exclusive dial has given a connection: the first lease of it. It is closed at once, and
+    /// there is no lease, in a closed pool, and when the dial was
+    /// [overdue](Self::bound_dial) and its room is taken.
     pub fn connected_exclusive(
         &mut self,
         permit: Permit,
@@ -53,7 +55,14 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         now: Instant,
         actions: &mut Actions<K, C>,
     ) -> Option<Lease> {
-        let (origin, _) = self.finish_dial(permit.redeem())?;
+        let Dial { origin, overdue, .. } = self.finish_dial(permit.redeem())?;
+        self.end_backoff(origin);
+        self.resume_refill(origin);
+        if !self.admits(origin, overdue) {
+            self.turn_away(origin, connection, opened, now, actions);
+            self.settle(origin, now, actions);
+            return None;
+        }
         let handle = self.enter(origin, connection, opened, now);
         if self.closed {
             self.remove_connection(handle.index, CloseReason::Shutdown, now, actions);
@@ -64,16 +73,5 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         self.offer_slots(handle.index, now, actions);
         self.settle(origin, now, actions);
         Some(lease)
-    }
-
-    /// As `make_total_room`, for a caller that has not begun its dial: its own origin may be left
-    /// with nothing for a moment and must not be forgotten.
-    fn make_total_room_beside(&mut self, own: usize, now: Instant, actions: &mut Actions<K, C>) {
-        let Some(index) = self.idle.back() else { return };
-        let origin = self.connections[index].origin;
-        self.remove_connection(index, CloseReason::MaxTotal, now, actions);
-        if origin != own {
-            self.forget_if_empty(origin);
-        }
     }
 }

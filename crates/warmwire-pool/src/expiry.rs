@@ -1,38 +1,84 @@
-//! Idle connections run out of time.
+//! What is due at a time: idle connections run out of theirs, back-offs and waits end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hash::Hash;
 use std::time::Instant;
 
+use smallvec::SmallVec;
+
 use crate::actions::Actions;
 use crate::arena::{Arena, Handle};
 use crate::connection::Connection;
 use crate::place::Place;
 use crate::pool::Pool;
+use crate::timers::Timer;
 
 impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
-    /// When [`expire`](Self::expire) should be called next; `None` while nothing is idle, or
-    /// nothing idle ever expires.
+    /// When [`expire`](Self::expire) should be called next, and [`refill`](Self::refill) after it;
+    /// `None` while nothing is idle or nothing idle ever expires, no dial has a deadline, and
+    /// nobody waits for the end of a back-off or for a preferred wait.
     ///
     /// It may be too early, since a connection that was used meanwhile is looked at again only
     /// when its old time comes. It is never too late.
     pub fn next_deadline(&self) -> Option<Instant> {
-        if self.idle.is_empty() { None } else { self.alarms.next() }
+        let idle = if self.idle.is_empty() { None } else { self.alarms.next() };
+        [idle, self.timers.next(), self.refill_due].into_iter().flatten().min()
     }
 
-    /// Closes the idle connections whose idle time or lifetime is over. Busy ones retire when
-    /// their leases come back.
+    /// Closes the idle connections whose idle time or lifetime is over (busy ones retire when
+    /// their leases come back), gives up overdue dials, and lets those dial who have waited for
+    /// the end of a back-off or long enough for a freed connection.
     pub fn expire(&mut self, now: Instant, actions: &mut Actions<K, C>) {
+        let mut changed = SmallVec::<[Handle; 4]>::new();
+        while let Some(timer) = self.timers.pop_due(now) {
+            let origin = self.ring(timer, actions);
+            changed.push(self.origins.handle(origin));
+        }
         while let Some(index) = self.alarms.pop_due(now, &mut self.connections) {
             let connection = &self.connections[index];
             let origin = connection.origin;
             match connection.expired(now) {
                 Some(reason) => {
                     self.remove_connection(index, reason, now, actions);
-                    self.settle(origin, now, actions);
+                    changed.push(self.origins.handle(origin));
                 }
                 None => self.alarms.set(index, &mut self.connections),
+            }
+        }
+        // All of them first, so that those who wait are served in the order of their arrival.
+        for &origin in &changed {
+            self.review(origin.index);
+        }
+        for origin in changed {
+            if let Some(origin) = self.origins.find(origin) {
+                self.settle(origin, now, actions);
+            }
+        }
+    }
+
+    /// The time of a timer has come; gives the origin that it concerns.
+    fn ring(&mut self, timer: Timer, actions: &mut Actions<K, C>) -> usize {
+        match timer {
+            Timer::Dial(dial) => {
+                let origin = self.dials[dial].origin;
+                self.give_up_dial(dial, actions);
+                origin
+            }
+            Timer::Backoff(origin) => {
+                if let Some(failures) = &mut self.origins[origin].failures {
+                    failures.until = None;
+                }
+                origin
+            }
+            Timer::Refill(origin) => {
+                self.origins[origin].refill_at = None;
+                origin
+            }
+            Timer::Patience(waiter) => {
+                let waiter = &mut self.waiters[waiter];
+                waiter.patience = None;
+                waiter.origin.0.index
             }
         }
     }
@@ -120,7 +166,7 @@ mod tests {
         let now = Instant::now();
         let (mut pool, mut actions) = (Pool::<_, _, ()>::new(Limits::default(), 1), Actions::new());
         let origin = pool.insert(());
-        let permit = pool.open(origin).expect("there is room");
+        let permit = pool.open(origin, now).expect("there is room");
         let opened = Opened { slots: 1, jitter: 0.0, elapsed: Duration::ZERO };
         let id = pool.connected(permit, (), opened, now, &mut actions).expect("a permit of it");
         for millis in (1..4_000).rev() {

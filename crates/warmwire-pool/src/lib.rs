@@ -114,6 +114,8 @@
 mod acquire;
 mod actions;
 mod arena;
+mod backoff;
+mod closing;
 mod connect;
 mod connection;
 mod counters;
@@ -123,11 +125,14 @@ mod expiry;
 mod limits;
 mod list;
 mod origin;
+mod overdue;
 mod place;
 mod pool;
 mod reason;
+mod refill;
 mod release;
 mod settle;
+mod timers;
 mod token;
 mod waiters;
 
@@ -135,10 +140,11 @@ pub use hashbrown::Equivalent;
 
 pub use crate::acquire::{Acquire, Grant, RefuseReason};
 pub use crate::actions::{Actions, Closed};
-pub use crate::connect::Opened;
+pub use crate::closing::Closing;
+pub use crate::connect::{Failed, Opened};
 pub use crate::connection::ConnectionView;
 pub use crate::counters::Counters;
-pub use crate::limits::{Limits, Scheduling};
+pub use crate::limits::{Backoff, Limits, Scheduling};
 pub use crate::pool::Pool;
 pub use crate::reason::CloseReason;
 pub use crate::release::{Keep, Verdict};

@@ -17,6 +17,13 @@ pub struct Limits {
     /// Requests that wait and are not covered by a dial in progress. Default `usize::MAX`. 0
     /// refuses every request that can neither be served nor dial at once.
     pub max_waiting: usize,
+    /// Connections with a free slot that are kept ready for requests to come: when there are
+    /// fewer, [`Pool::refill`](crate::Pool::refill) asks for more, within the limits. Default 0.
+    /// What `max_idle`, an `idle_timeout` of zero or a `max_lifetime` of zero would close at once
+    /// is not asked for. Idle connections still close when their time is over, as the server
+    /// would close them, and fresh ones take their place. An origin that has this is not
+    /// forgotten before the pool is closed.
+    pub min_idle: usize,
     /// How long a connection may be idle. Default 4 s: below the 5 s after which Node closes, the
     /// shortest default among common servers, so that no reuse meets a closing server. `None`
     /// never closes for idleness. Zero closes every connection on return.
@@ -35,6 +42,13 @@ pub struct Limits {
     /// when more requests wait than the dials in progress are expected to serve, so that a cold
     /// burst to a multiplexing peer opens one connection.
     pub expected_slots: u32,
+    /// How long a request waits for a connection to be freed before it dials, where one is open.
+    /// Default zero: it dials at once, and takes whichever comes first. More spares dials where
+    /// connections are freed sooner than opened. A request that `max_waiting` does not let wait
+    /// dials at once.
+    pub prefer_wait: Duration,
+    /// For how long an origin whose dials fail is not dialled. Default [`Backoff::default`].
+    pub dial_backoff: Backoff,
 }
 
 impl Default for Limits {
@@ -42,14 +56,60 @@ impl Default for Limits {
         Self {
             max_connections: usize::MAX,
             max_idle: 256,
+            min_idle: 0,
             max_waiting: usize::MAX,
             idle_timeout: Some(Duration::from_secs(4)),
             max_lifetime: None,
             max_requests_per_connection: None,
             scheduling: Scheduling::Lifo,
             expected_slots: 1,
+            prefer_wait: Duration::ZERO,
+            dial_backoff: Backoff::default(),
         }
     }
+}
+
+/// The times for which an origin is not dialled after one, two, three failed dials in a row:
+/// `initial`, doubled at each step up to `max`, and each shortened at random by up to a half.
+///
+/// After that time one dial at a time is a probe; the first that succeeds ends all of it. Dials
+/// that were under way together count as one failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// After the first failure. Default 50 ms: what a caller that tries again at once does not
+    /// notice, and a twentieth of what a storm would do. Zero turns the back-off off.
+    pub initial: Duration,
+    /// At most. Default 1 s: a host that is back is found within a second. Zero turns the back-off
+    /// off.
+    pub max: Duration,
+}
+
+impl Backoff {
+    /// No back-off: failed dials delay nothing.
+    pub const OFF: Self = Self { initial: Duration::ZERO, max: Duration::ZERO };
+
+    /// Whether failed dials delay nothing.
+    pub fn is_off(&self) -> bool {
+        self.initial.is_zero() || self.max.is_zero()
+    }
+
+    /// The time after so many failures. `jitter` is a number from 0 to 1.
+    pub(crate) fn delay(&self, failures: u32, jitter: f64) -> Duration {
+        let doubled = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
+        let full = self.initial.saturating_mul(doubled).min(self.max);
+        full - full.mul_f64(0.5 * unit(jitter))
+    }
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { initial: Duration::from_millis(50), max: Duration::from_secs(1) }
+    }
+}
+
+/// What a driver gives as a random number, as one from 0 to 1.
+pub(crate) fn unit(random: f64) -> f64 {
+    if random.is_nan() { 0.0 } else { random.clamp(0.0, 1.0) }
 }
 
 /// Which idle connection is lent first. Connections with some slots lent come before idle ones in
@@ -62,4 +122,19 @@ pub enum Scheduling {
     Lifo,
     /// The longest idle: spreads requests over all connections, and so keeps all of them open.
     Fifo,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn back_off_doubles_up_to_its_cap_and_jitter_halves_it_at_most() {
+        let backoff = Backoff::default();
+        let millis = |failures, jitter| backoff.delay(failures, jitter).as_millis();
+        let schedule: Vec<_> = (1..=7).map(|failures| millis(failures, 0.0)).collect();
+        assert_eq!(schedule, [50, 100, 200, 400, 800, 1000, 1000]);
+        assert_eq!((millis(2, 0.5), millis(2, 1.0), millis(2, 9.0)), (75, 50, 50));
+        assert_eq!(millis(u32::MAX, f64::NAN), 1000);
+    }
 }

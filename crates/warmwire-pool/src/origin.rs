@@ -1,5 +1,8 @@
 //! What the pool keeps for one key.
 
+use std::time::Instant;
+
+use crate::backoff::Failures;
 use crate::counters::Counters;
 use crate::limits::Limits;
 use crate::list::List;
@@ -33,6 +36,14 @@ pub(crate) struct Origin<K> {
     /// The serial under which the origin is registered as one that would dial if the limit over
     /// all origins let it.
     pub(crate) starving: Option<u64>,
+    /// Whether it is registered as one that lacks ready connections.
+    pub(crate) lacking: bool,
+    /// No refill before this.
+    pub(crate) refill_at: Option<Instant>,
+    /// Its last dials have failed.
+    pub(crate) failures: Option<Failures>,
+    /// Waiters that are in no list, since their task seems not to run.
+    pub(crate) aside: usize,
     pub(crate) counters: Counters,
 }
 
@@ -47,13 +58,38 @@ impl<K> Origin<K> {
             queue: List::new(),
             undialled: List::new(),
             starving: None,
+            lacking: false,
+            refill_at: None,
+            failures: None,
+            aside: 0,
             counters: Counters::default(),
         }
     }
 
     /// Whether its own limit lets it dial.
     pub(crate) fn has_room(&self) -> bool {
-        self.counters.open + self.counters.connecting < self.limits.max_connections
+        self.counters.taken() < self.limits.max_connections
+    }
+
+    /// Whether its failed dials let it dial.
+    pub(crate) fn may_dial(&self) -> bool {
+        self.failures.as_ref().is_none_or(Failures::may_probe)
+    }
+
+    /// Whether a request had rather wait for a connection to be freed than dial.
+    pub(crate) fn prefers_wait(&self) -> bool {
+        !self.limits.prefer_wait.is_zero() && self.counters.open > 0
+    }
+
+    /// Whether so few connections have a free slot that a refill may be due.
+    pub(crate) fn is_short(&self) -> bool {
+        self.idle.len() + self.partial.len() < self.limits.min_idle
+    }
+
+    pub(crate) fn dial_ended(&mut self, dial: usize) {
+        if let Some(failures) = &mut self.failures {
+            failures.dial_ended(dial);
+        }
     }
 
     /// How many of `waiters` no dial in progress is expected to serve.
@@ -61,8 +97,11 @@ impl<K> Origin<K> {
         waiters.saturating_sub(self.counters.connecting.saturating_mul(self.expected_slots))
     }
 
+    /// Whether nothing is left of it, but perhaps its wish for connections.
     pub(crate) fn is_empty(&self) -> bool {
-        self.counters.open == 0 && self.counters.connecting == 0 && self.queue.is_empty()
+        self.counters.taken() + self.counters.overdue + self.aside == 0
+            && self.queue.is_empty()
+            && self.failures.as_ref().is_none_or(|failures| failures.until.is_none())
     }
 }
 

@@ -4,6 +4,7 @@ use std::hash::Hash;
 use std::time::Instant;
 
 use crate::actions::{Actions, Closed};
+use crate::closing::Closing;
 use crate::limits::Scheduling;
 use crate::pool::Pool;
 use crate::reason::CloseReason;
@@ -70,14 +71,15 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         let origin = connection.origin;
         if connection.leased == 0 {
             self.remove_connection(index, reason, now, actions);
-            self.settle(origin, now, actions);
         } else {
             connection.retire(reason);
             self.relist(index);
         }
+        self.settle(origin, now, actions);
     }
 
-    /// Takes a connection out of the pool. The caller settles its origin.
+    /// Takes a connection out of the pool; its place is free once the driver has closed it. The
+    /// caller settles its origin.
     pub(crate) fn remove_connection(
         &mut self,
         index: usize,
@@ -90,15 +92,20 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         let connection = self.connections.remove(index);
         let origin = connection.origin;
         self.tally(origin, |counters| counters.count_closed(reason));
+        if connection.was_wasted(&self.origins[origin].limits, now) {
+            self.pause_refill(origin, now);
+        }
+        let id_of_origin = OriginId(self.origins.handle(origin));
         actions.closed.push(Closed {
             connection: connection.inner,
             id,
-            origin: OriginId(self.origins.handle(origin)),
+            origin: id_of_origin,
             key: self.origins[origin].key.clone(),
             reason,
             requests: connection.requests,
             age: now.saturating_duration_since(connection.opened_at),
             idle: now.saturating_duration_since(connection.last_used),
+            closing: Some(Closing { origin: id_of_origin }),
         });
     }
 

@@ -1,7 +1,8 @@
 //! The pool's state, its origins and its numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
+use std::time::Instant;
 
 use hashbrown::{Equivalent, HashMap};
 
@@ -13,6 +14,7 @@ use crate::limits::Limits;
 use crate::list::List;
 use crate::origin::Origin;
 use crate::place::Place;
+use crate::timers::Timers;
 use crate::token::{ConnectionId, Lease, OriginId};
 use crate::waiters::{Dial, Waiter};
 
@@ -37,7 +39,13 @@ pub struct Pool<K, C, E> {
     /// Origins that would dial if the limit over all origins let them, by the serial of their
     /// first waiter without a dial: the order of arrival.
     pub(crate) starving: BTreeMap<u64, usize>,
+    /// Origins that have fewer ready connections than they should, and would dial if the limit
+    /// over all origins let them.
+    pub(crate) lacking: BTreeSet<usize>,
+    /// Since when a refill is due.
+    pub(crate) refill_due: Option<Instant>,
     pub(crate) alarms: Alarms,
+    pub(crate) timers: Timers,
     pub(crate) totals: Counters,
 }
 
@@ -56,7 +64,10 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             waiters: Arena::new(),
             idle: List::new(),
             starving: BTreeMap::new(),
+            lacking: BTreeSet::new(),
+            refill_due: None,
             alarms: Alarms::default(),
+            timers: Timers::default(),
             totals: Counters::default(),
         }
     }
@@ -69,7 +80,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     /// The origin of a key, which is added with the pool's limits if the pool does not know it.
     ///
     /// An origin is forgotten, and its id stale, as soon as it has no connection, dial or waiter
-    /// left. So insert it just before the `acquire` or `open` that needs it, under the same lock.
+    /// left, no back-off, and no [`Limits::min_idle`]. So insert it just before the `acquire` or `open` that needs it, under the same lock.
     pub fn insert(&mut self, key: K) -> OriginId {
         self.insert_with_limits(key, self.limits)
     }

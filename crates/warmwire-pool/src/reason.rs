@@ -73,6 +73,8 @@ close_reasons! {
     Failed, "failed", "the exchange failed";
     /// The server switched to another protocol (`101`), for which the agent has no use.
     Upgraded, "upgraded", "the server switched to another protocol";
+    /// Its dial was given up, then succeeded, and its room was taken by then.
+    Overdue, "overdue", "its dial took so long that its place was given away";
     /// Whoever held its lease was dropped without a verdict.
     Abandoned, "abandoned", "its lease was lost";
 }

@@ -6,24 +6,10 @@ use std::time::Instant;
 use crate::actions::Actions;
 use crate::counters::Counters;
 use crate::pool::Pool;
-use crate::reason::CloseReason;
 
 impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     pub(crate) fn has_total_room(&self) -> bool {
-        self.totals.open + self.totals.connecting < self.max_total_connections
-    }
-
-    /// Whether the limit over all origins lets one more dial begin, if need be in the place of the
-    /// connection that is idle the longest.
-    pub(crate) fn make_total_room(&mut self, now: Instant, actions: &mut Actions<K, C>) -> bool {
-        if self.has_total_room() {
-            return true;
-        }
-        let Some(index) = self.idle.back() else { return false };
-        let origin = self.connections[index].origin;
-        self.remove_connection(index, CloseReason::MaxTotal, now, actions);
-        self.forget_if_empty(origin);
-        self.has_total_room()
+        self.totals.taken() < self.max_total_connections
     }
 
     /// Restores order after a change at an origin: free slots, then room that was freed go to who
@@ -36,17 +22,16 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         }
         self.review(origin);
         while let Some((_, &first)) = self.starving.first_key_value() {
-            if !self.make_total_room(now, actions) {
+            if !self.has_total_room() {
+                self.make_room_soon(now, actions);
                 break;
             }
-            self.offer_dial(first, actions);
+            self.offer_dial(first, now, actions);
             self.review(first);
         }
-        // The room may have come from this origin's last connection.
-        if self.origins.contains(origin) {
-            self.tally(origin, Counters::record_waiting);
-            self.forget_if_empty(origin);
-        }
+        self.plan_refill(now);
+        self.tally(origin, Counters::record_waiting);
+        self.forget_if_empty(origin);
     }
 
     /// Brings what follows from an origin's queue and dials up to date.
@@ -58,8 +43,15 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             entry.counters.change_waiting(before, waiting);
             self.totals.change_waiting(before, waiting);
         }
-        let wants_dial = waiting > 0 && entry.has_room();
-        let first = entry.undialled.front().filter(|_| wants_dial);
+        if waiting == 0 && entry.lack() == 0 && entry.may_dial() {
+            // Nobody is left who would dial: what failed before is no concern of who comes next.
+            entry.failures = None;
+        }
+        let wants_dial = waiting > 0 && entry.has_room() && entry.may_dial();
+        let prefers_wait = entry.prefers_wait();
+        let first = entry.undialled.front().filter(|&first| {
+            wants_dial && !(prefers_wait && self.waiters[first].patience.is_some())
+        });
         let ticket = first.map(|waiter| self.waiters.serial(waiter));
         let registered = std::mem::replace(&mut entry.starving, ticket);
         if registered != ticket {
@@ -70,10 +62,13 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
                 self.starving.insert(new, origin);
             }
         }
+        self.review_refill(origin);
     }
 
     pub(crate) fn forget_if_empty(&mut self, origin: usize) {
-        if !self.origins[origin].is_empty() {
+        let entry = &self.origins[origin];
+        let is_wanted = entry.limits.min_idle > 0 && !self.closed;
+        if !entry.is_empty() || is_wanted {
             return;
         }
         let forgotten = self.origins.remove(origin);

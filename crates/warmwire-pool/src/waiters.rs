@@ -8,8 +8,10 @@ use crate::acquire::{Grant, RefuseReason};
 use crate::actions::Actions;
 use crate::list::{Linked, Links};
 use crate::origin::{Queue, Undialled};
+use crate::overdue::COLLECT;
 use crate::pool::Pool;
 use crate::release::Verdict;
+use crate::timers::Timer;
 use crate::token::{Lease, OriginId, Permit, WaiterId};
 
 impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
@@ -28,6 +30,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         let Some(index) = self.waiters.find(waiter.0) else {
             return Poll::Ready(Grant::Refused(RefuseReason::UnknownWaiter));
         };
+        self.take_back_aside(index, now, actions);
         self.take_back_spoilt(index, now, actions);
         match std::mem::replace(&mut self.waiters[index].state, State::Queued) {
             State::Queued => {
@@ -37,7 +40,12 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
                 }
                 Poll::Pending
             }
-            State::Offered(permit) => Poll::Ready(Grant::Open(permit)),
+            // The dial's time is the driver's to bound from now on.
+            State::Offered(permit) => {
+                self.set_dial_deadline(permit.dial.index, None);
+                Poll::Ready(Grant::Open(permit))
+            }
+            State::Aside => Poll::Pending,
             State::Answered(mut grant) => {
                 self.waiters.remove(index);
                 if let Grant::Lease(lease) = &mut grant {
@@ -59,19 +67,32 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             self.waiters.remove(index);
             self.tally(origin, |counters| counters.cancelled += 1);
             self.settle(origin, now, actions);
-        } else if let State::Answered(Grant::Lease(lease)) = self.waiters.remove(index).state {
-            self.tally(lease.origin.0.index, |counters| counters.cancelled += 1);
-            self.release(lease, Verdict::Untouched, now, actions);
+            return;
+        }
+        let waiter = self.waiters.remove(index);
+        let origin = waiter.origin.0.index;
+        match waiter.state {
+            State::Answered(Grant::Lease(lease)) => {
+                self.tally(origin, |counters| counters.cancelled += 1);
+                self.release(lease, Verdict::Untouched, now, actions);
+            }
+            State::Aside => {
+                self.origins[origin].aside -= 1;
+                self.tally(origin, |counters| counters.cancelled += 1);
+                self.settle(origin, now, actions);
+            }
+            State::Answered(_) | State::Queued | State::Offered(_) => {}
         }
     }
 
     /// Adds a waiter at the end of the queue; `dial` is its own.
-    pub(crate) fn enqueue(&mut self, origin: usize, dial: Option<usize>) -> WaiterId {
+    pub(crate) fn enqueue(&mut self, origin: usize, dial: Option<usize>, now: Instant) -> WaiterId {
         let handle = self.waiters.insert(Waiter {
             origin: OriginId(self.origins.handle(origin)),
             state: State::Queued,
             waker: None,
             dial,
+            patience: None,
             queue_links: Links::new(),
             undialled_links: Links::new(),
         });
@@ -81,7 +102,16 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             Some(dial) => self.dials[dial].waiter = Some(handle.index),
             None => entry.undialled.push_back(&mut self.waiters, handle.index),
         }
+        if dial.is_none() && !entry.limits.prefer_wait.is_zero() {
+            let until = now.checked_add(entry.limits.prefer_wait);
+            self.set_patience(handle.index, until);
+        }
         WaiterId(handle)
+    }
+
+    fn set_patience(&mut self, index: usize, until: Option<Instant>) {
+        let patience = &mut self.waiters[index].patience;
+        self.timers.set(Timer::Patience(index), patience, until);
     }
 
     /// Ends a waiter that is in the queue; the driver learns it by polling.
@@ -98,11 +128,12 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     }
 
     /// Gives a permit to the first waiter that has no dial of its own. It keeps its place.
-    pub(crate) fn offer_dial(&mut self, origin: usize, actions: &mut Actions<K, C>) {
+    pub(crate) fn offer_dial(&mut self, origin: usize, now: Instant, actions: &mut Actions<K, C>) {
         let Some(index) = self.origins[origin].undialled.front() else { return };
         self.origins[origin].undialled.remove(&mut self.waiters, index);
+        self.set_patience(index, None);
         let permit = self.start_dial(origin, Some(index));
-        self.give_permit(index, permit, actions);
+        self.give_permit(index, permit, now, actions);
     }
 
     /// Hands a permit to a waiter of the queue, to be collected by polling.
@@ -110,8 +141,10 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         &mut self,
         index: usize,
         permit: Permit,
+        now: Instant,
         actions: &mut Actions<K, C>,
     ) {
+        self.set_dial_deadline(permit.dial.index, now.checked_add(COLLECT));
         let waiter = &mut self.waiters[index];
         waiter.dial = Some(permit.dial.index);
         waiter.state = State::Offered(permit);
@@ -126,15 +159,17 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         self.origins[origin].undialled.insert_by_serial(&mut self.waiters, index);
     }
 
-    /// The origin in whose queue a waiter is; `None` when it has ended.
+    /// The origin in whose queue a waiter is; `None` when it has ended or was put aside.
     pub(crate) fn queue_of(&self, index: usize) -> Option<usize> {
         let waiter = &self.waiters[index];
-        (!matches!(waiter.state, State::Answered(_))).then_some(waiter.origin.0.index)
+        let is_queued = matches!(waiter.state, State::Queued | State::Offered(_));
+        is_queued.then_some(waiter.origin.0.index)
     }
 
     /// A permit that the waiter has not collected ends with it, since nobody would dial; a dial
     /// under way goes on for the pool.
     fn leave_queue(&mut self, index: usize) {
+        self.set_patience(index, None);
         let waiter = &mut self.waiters[index];
         let origin = waiter.origin.0.index;
         let dial = waiter.dial.take();
@@ -185,25 +220,41 @@ pub(crate) struct Dial {
     pub(crate) origin: usize,
     /// The waiter whose request makes this dial, while it is in the queue.
     pub(crate) waiter: Option<usize>,
+    /// The youngest waiter when it began.
+    pub(crate) last_waiter: u64,
+    /// When it is given up.
+    pub(crate) deadline: Option<Instant>,
+    /// Whether it was given up: then it counts against no limit.
+    pub(crate) overdue: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Waiter<E> {
-    origin: OriginId,
-    state: State<E>,
-    waker: Option<Waker>,
+    pub(crate) origin: OriginId,
+    pub(crate) state: State<E>,
+    pub(crate) waker: Option<Waker>,
     /// Its own dial. Only while it is in the queue.
-    dial: Option<usize>,
+    pub(crate) dial: Option<usize>,
+    /// Until when it prefers a freed connection to a dial.
+    pub(crate) patience: Option<Instant>,
     queue_links: Links,
     undialled_links: Links,
 }
 
+impl<E> Waiter<E> {
+    pub(crate) fn is_offered(&self) -> bool {
+        matches!(self.state, State::Offered(_))
+    }
+}
+
 #[derive(Debug)]
-enum State<E> {
+pub(crate) enum State<E> {
     /// In the queue.
     Queued,
     /// In the queue, with a permit that it has not collected.
     Offered(Permit),
+    /// Out of the queue, with nothing, until it is polled: its task seems not to run.
+    Aside,
     /// Out of the queue, with an answer that it has not collected.
     Answered(Grant<E>),
 }

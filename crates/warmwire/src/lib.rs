@@ -10,7 +10,7 @@
 //! | `full` | everything | |
 //!
 //! The [`manual`] has what the single items do not say: each default with its reason, when a
-//! connection is used again, limits, bodies, errors, events, numbers, Unix sockets, plugs.
+//! connection is used again, and a page on each topic.
 
 #[cfg(feature = "http")]
 #[doc(inline)]

@@ -41,25 +41,25 @@ impl AgentBuilder {
     /// How many bytes of a dropped response are read at most so that its connection can be kept;
     /// 0 closes it. Default 64 KiB: about what comes in the time of a handshake.
     pub fn drain_bytes(mut self, bytes: u64) -> Self {
-        self.drain.bytes = bytes;
+        self.policy.drain.bytes = bytes;
         self
     }
 
     /// How long that may take. Default 50 ms.
     pub fn drain_time(mut self, time: Duration) -> Self {
-        self.drain.time = time;
+        self.policy.drain.time = time;
         self
     }
 
     /// Bytes of a response's head, at most. Default 64 KiB.
     pub fn max_response_head(mut self, bytes: usize) -> Self {
-        self.h1.max_head_bytes = bytes;
+        self.policy.h1.max_head_bytes = bytes;
         self
     }
 
     /// Lines of a response's header, at most. Default 100.
     pub fn max_response_headers(mut self, lines: usize) -> Self {
-        self.h1.max_headers = lines;
+        self.policy.h1.max_headers = lines;
         self
     }
 

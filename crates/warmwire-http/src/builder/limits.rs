@@ -5,10 +5,7 @@ use std::time::Duration;
 use warmwire_pool::Scheduling;
 
 use super::AgentBuilder;
-
-/// A year. The task that notices when peers close idle connections runs while one has a deadline, so
-/// every idle connection must have one that the clock can hold.
-const LONGEST_IDLE: Duration = Duration::from_secs(365 * 24 * 3600);
+use crate::policy::LONGEST_IDLE;
 
 impl AgentBuilder {
     /// Connections **per origin**, those being opened included. Default: no limit, since a limit
@@ -17,7 +14,7 @@ impl AgentBuilder {
     #[doc(alias = "connections")]
     pub fn max_connections(mut self, connections: usize) -> Self {
         self.require(connections > 0, "max_connections is 0: no request could ever be sent");
-        self.limits.max_connections = connections;
+        self.policy.limits.max_connections = connections;
         self
     }
 
@@ -37,7 +34,7 @@ impl AgentBuilder {
     #[doc(alias = "maxFreeSockets")]
     #[doc(alias = "pool_max_idle_per_host")]
     pub fn max_idle(mut self, connections: usize) -> Self {
-        self.limits.max_idle = connections;
+        self.policy.limits.max_idle = connections;
         self
     }
 
@@ -47,7 +44,7 @@ impl AgentBuilder {
     /// wait itself is bounded by [`acquire_timeout`](Self::acquire_timeout).
     #[doc(alias = "max_pending_requests")]
     pub fn max_waiting(mut self, requests: usize) -> Self {
-        self.limits.max_waiting = requests;
+        self.policy.limits.max_waiting = requests;
         self
     }
 
@@ -58,7 +55,7 @@ impl AgentBuilder {
     #[doc(alias = "keepAliveTimeout")]
     #[doc(alias = "pool_idle_timeout")]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.limits.idle_timeout = Some(timeout.min(LONGEST_IDLE));
+        self.policy.limits.idle_timeout = Some(timeout.min(LONGEST_IDLE));
         self
     }
 
@@ -67,7 +64,7 @@ impl AgentBuilder {
     /// up to this. Default 10 min, as undici's.
     #[doc(alias = "keepAliveMaxTimeout")]
     pub fn max_idle_timeout(mut self, timeout: Duration) -> Self {
-        self.max_idle_timeout = timeout.min(LONGEST_IDLE);
+        self.policy.max_idle_timeout = timeout.min(LONGEST_IDLE);
         self
     }
 
@@ -77,7 +74,7 @@ impl AgentBuilder {
     #[doc(alias = "socketActiveTTL")]
     #[doc(alias = "clientTtl")]
     pub fn max_lifetime(mut self, lifetime: impl Into<Option<Duration>>) -> Self {
-        self.limits.max_lifetime = lifetime.into();
+        self.policy.limits.max_lifetime = lifetime.into();
         self
     }
 
@@ -85,14 +82,14 @@ impl AgentBuilder {
     #[doc(alias = "maxRequestsPerClient")]
     pub fn max_requests_per_connection(mut self, requests: u64) -> Self {
         self.require(requests > 0, "max_requests_per_connection is 0: no request could be sent");
-        self.limits.max_requests_per_connection = Some(requests);
+        self.policy.limits.max_requests_per_connection = Some(requests);
         self
     }
 
     /// Which idle connection is used first. Default [`Scheduling::Lifo`]: after a spike the
     /// surplus stays idle and is closed.
     pub fn scheduling(mut self, scheduling: Scheduling) -> Self {
-        self.limits.scheduling = scheduling;
+        self.policy.limits.scheduling = scheduling;
         self
     }
 

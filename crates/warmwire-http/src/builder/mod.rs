@@ -3,21 +3,26 @@
 mod connect;
 mod exchange;
 mod limits;
+mod origin;
+mod pool;
 mod timers;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::header::{self, HeaderMap, HeaderValue};
 use warmwire_net::{Connect, Connector, Resolve, SystemResolver, TcpConnect, Tls};
-use warmwire_pool::{Limits, Pool};
+use warmwire_pool::Pool;
 
+use self::origin::NamedPolicy;
 use crate::agent::Agent;
-use crate::core::{AgentHooks, Config, Core, Drain, Timeouts};
+use crate::core::{AgentHooks, Config, Core};
 use crate::error::{Error, ErrorKind};
 use crate::event::Observer;
+use crate::policy::{Policies, Policy};
+
+pub use self::origin::OriginPolicy;
 
 /// Builds an [`Agent`].
 ///
@@ -26,12 +31,14 @@ use crate::event::Observer;
 /// | option | default |
 /// |---|---|
 /// | [`max_connections`](Self::max_connections), [`max_total_connections`](Self::max_total_connections), [`max_waiting`](Self::max_waiting) | no limit |
-/// | [`max_idle`](Self::max_idle) | 256 per origin |
+/// | [`max_idle`](Self::max_idle), [`min_idle`](Self::min_idle) | 256 and 0 per origin |
 /// | [`idle_timeout`](Self::idle_timeout) | 4 s |
 /// | [`max_idle_timeout`](Self::max_idle_timeout) | 10 min |
 /// | [`max_lifetime`](Self::max_lifetime), [`max_requests_per_connection`](Self::max_requests_per_connection) | no limit |
 /// | [`acquire_timeout`](Self::acquire_timeout) | 30 s |
 /// | [`connect_timeout`](Self::connect_timeout) | 10 s |
+/// | [`prefer_wait`](Self::prefer_wait) | 0 |
+/// | [`dial_backoff`](Self::dial_backoff) | 50 ms to 1 s |
 /// | [`response_timeout`](Self::response_timeout), [`read_timeout`](Self::read_timeout) | 5 min |
 /// | [`timeout`](Self::timeout) | none |
 /// | [`scheduling`](Self::scheduling) | last in, first out |
@@ -39,24 +46,23 @@ use crate::event::Observer;
 /// | [`tcp_keepalive`](Self::tcp_keepalive) | after 15 s, every 15 s, 3 times |
 /// | [`drain_bytes`](Self::drain_bytes), [`drain_time`](Self::drain_time) | 64 KiB, 50 ms |
 ///
+/// Most of them can be other ones for single origins: see [`for_origin`](Self::for_origin).
+///
 /// A timer takes a `Duration`, or `None` that turns it off. Timers have the runtime's grain: a
 /// millisecond.
 #[must_use = "a builder does nothing until `build`"]
 pub struct AgentBuilder {
-    limits: Limits,
+    policy: Policy,
+    origins: Vec<NamedPolicy>,
     max_total_connections: usize,
-    max_idle_timeout: Duration,
-    timeouts: Timeouts,
     tcp: TcpConnect,
     keep_alive: bool,
-    drain: Drain,
     headers: HeaderMap,
     unix_socket: Option<PathBuf>,
     tls: Tls,
     resolver: Arc<dyn Resolve>,
     connector: Option<Arc<dyn Connect>>,
     observer: Observer,
-    h1: warmwire_h1::Limits,
     invalid: Option<Error>,
 }
 
@@ -69,29 +75,18 @@ impl Default for AgentBuilder {
 impl AgentBuilder {
     /// The defaults.
     pub fn new() -> AgentBuilder {
-        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         AgentBuilder {
-            limits: Limits::default(),
+            policy: Policy::default(),
+            origins: Vec::new(),
             max_total_connections: usize::MAX,
-            max_idle_timeout: minutes(10),
-            timeouts: Timeouts {
-                acquire: Some(Duration::from_secs(30)),
-                connect: Some(Duration::from_secs(10)),
-                response: Some(minutes(5)),
-                read: Some(minutes(5)),
-                total: None,
-                expect_continue: Duration::from_secs(1),
-            },
             tcp: TcpConnect::default(),
             keep_alive: true,
-            drain: Drain { bytes: 64 * 1024, time: Duration::from_millis(50) },
             headers: HeaderMap::new(),
             unix_socket: None,
             tls: Tls::new(),
             resolver: Arc::new(SystemResolver),
             connector: None,
             observer: Observer::default(),
-            h1: warmwire_h1::Limits::default(),
             invalid: None,
         }
     }
@@ -116,15 +111,20 @@ impl AgentBuilder {
         if !self.keep_alive {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
+        if let Some(why) = pool::contradiction(&self.policy.limits, self.max_total_connections) {
+            return Err(Error::request(ErrorKind::InvalidConfig, why));
+        }
+        let pool = Pool::new(self.policy.limits, self.max_total_connections);
+        let mut policies = Policies::new(self.policy);
+        for origin in self.origins {
+            let max_total = self.max_total_connections;
+            origin.apply(&mut policies, self.unix_socket.as_deref(), max_total)?;
+        }
         let config = Config {
-            timeouts: Arc::new(self.timeouts),
-            max_idle: self.limits.max_idle,
-            max_idle_timeout: self.max_idle_timeout,
+            policies,
             keep_alive: self.keep_alive,
-            drain: self.drain,
             default_headers: headers,
             unix_socket: self.unix_socket.map(Into::into),
-            h1: self.h1,
         };
         let connector = Connector {
             resolver: self.resolver,
@@ -132,7 +132,6 @@ impl AgentBuilder {
             custom: self.connector,
             tls: self.tls,
         };
-        let pool = Pool::new(self.limits, self.max_total_connections);
         let core = Arc::new_cyclic(|core| {
             let hooks = AgentHooks::new(core.clone(), config, connector, self.observer);
             Core::new(pool, hooks)
@@ -153,9 +152,6 @@ impl AgentBuilder {
 
 impl fmt::Debug for AgentBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AgentBuilder")
-            .field("limits", &self.limits)
-            .field("timeouts", &self.timeouts)
-            .finish_non_exhaustive()
+        f.debug_struct("AgentBuilder").field("policy", &self.policy).finish_non_exhaustive()
     }
 }

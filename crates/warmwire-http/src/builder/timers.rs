@@ -10,13 +10,13 @@ impl AgentBuilder {
     /// it has [`connect_timeout`](Self::connect_timeout). Default 30 s: finite, so that connections
     /// held by mistake show as an error with numbers and not as a hang.
     pub fn acquire_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
-        self.timeouts.acquire = timeout.into();
+        self.policy.timeouts_mut().acquire = timeout.into();
         self
     }
 
     /// How long look-up, connect and TLS handshake may take together. Default 10 s.
     pub fn connect_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
-        self.timeouts.connect = timeout.into();
+        self.policy.timeouts_mut().connect = timeout.into();
         self
     }
 
@@ -26,28 +26,28 @@ impl AgentBuilder {
     /// minutes, and a server that is gone must not hold a connection for ever.
     #[doc(alias = "headersTimeout")]
     pub fn response_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
-        self.timeouts.response = timeout.into();
+        self.policy.timeouts_mut().response = timeout.into();
         self
     }
 
     /// How long the next piece of a response's body may take. Default 5 min, as undici's.
     #[doc(alias = "bodyTimeout")]
     pub fn read_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
-        self.timeouts.read = timeout.into();
+        self.policy.timeouts_mut().read = timeout.into();
         self
     }
 
     /// How long the whole exchange may take, queueing and the response's body included. Default:
     /// none.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
-        self.timeouts.total = timeout.into();
+        self.policy.timeouts_mut().total = timeout.into();
         self
     }
 
     /// How long a body waits for `100 Continue` when the request has `Expect: 100-continue`,
     /// before it is sent all the same (RFC 9110, section 10.1.1). Default 1 s, as curl's.
     pub fn expect_continue_timeout(mut self, timeout: Duration) -> Self {
-        self.timeouts.expect_continue = timeout;
+        self.policy.timeouts_mut().expect_continue = timeout;
         self
     }
 }

@@ -124,7 +124,8 @@ async fn f095_connect_timeout_says_during_what() {
     assert_eq!((error.elapsed(), error.timings().dns), (ms(10_000), ms(10_000)));
 
     let never = ConnectWith(|_| std::future::pending());
-    let agent = Agent::builder().connector(never).connect_timeout(ms(50)).build().unwrap();
+    let agent = Agent::builder().connector(never).connect_timeout(ms(50));
+    let agent = agent.dial_backoff(ms(0), ms(0)).build().unwrap();
     let error = get(&agent, MEMORY).await.unwrap_err();
     assert_is(&error, ErrorKind::ConnectTimeout, Phase::Connect, Sent::No, &["50ms"]);
     // One request may have another patience.

@@ -7,6 +7,7 @@ mod drops;
 mod errors;
 mod lifecycle;
 mod limits;
+mod policies;
 mod reuse;
 mod stats_events;
 mod timers;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use shuttle::rand::Rng;
 use shuttle::sync::Arc;
 use shuttle::thread;
-use warmwire_pool::{CloseReason, Keep, Limits, Opened, Pool, Verdict};
+use warmwire_pool::{CloseReason, Failed, Keep, Limits, Opened, Pool, Verdict};
 
 use crate::pooled::{Acquired, Granted, Hooks as _};
 use crate::world::{Connection, Key, Shared, World};
@@ -28,6 +28,7 @@ pub(crate) enum Close {
 #[derive(Clone, Copy)]
 pub(crate) struct Scenario {
     pub(crate) max_connections: usize,
+    pub(crate) max_requests: Option<u64>,
     /// Threads that send one request after the other.
     pub(crate) callers: usize,
     /// How likely a request gives up, or a dial ends without a result.
@@ -40,6 +41,7 @@ impl Scenario {
     pub(crate) fn run(self) {
         let limits = Limits {
             max_connections: self.max_connections,
+            max_requests_per_connection: self.max_requests,
             idle_timeout: Some(Duration::from_millis(10)),
             ..Limits::default()
         };
@@ -139,7 +141,8 @@ impl Scenario {
                 return drop(permit);
             }
             if chance(self.abandon) {
-                return permit.failed("refused");
+                let jitter = shuttle::rand::thread_rng().gen_range(0.0..1.0);
+                return permit.failed(Failed { error: "refused", backs_off: true, jitter });
             }
             let opened = Opened { slots: 1, jitter: 0.5, elapsed: Duration::ZERO };
             let connection = shared.hooks.open();

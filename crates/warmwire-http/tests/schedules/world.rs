@@ -125,17 +125,13 @@ impl Hooks<Key, Connection> for World {
         self.books().now
     }
 
-    fn close(&self, connection: &mut Connection) {
-        let id = connection.0.take().expect("a connection that is closed is whole");
+    fn closed(&self, closed: Closed<Key, Connection>) {
+        // Others run between the moment when it leaves the pool and its end.
+        thread::yield_now();
+        let id = closed.connection.0.expect("a connection that is closed is whole");
         let mut books = self.books();
         assert!(!books.in_hand.contains(&id), "{id} was closed in a request's hand");
         assert!(books.open.remove(&id), "{id} was closed twice");
-    }
-
-    fn closed(&self, mut closed: Closed<Key, Connection>) {
-        if closed.connection.0.is_some() {
-            self.close(&mut closed.connection);
-        }
     }
 
     fn changed(&self, left: Left) {
@@ -157,7 +153,8 @@ impl Hooks<Key, Connection> for World {
 fn reap(pool: &Shared) {
     loop {
         pool.hooks.poked.store(false, Ordering::Relaxed);
-        let Some(due) = pool.expire() else { break };
+        pool.expire();
+        let Some(due) = pool.rest() else { break };
         thread::yield_now();
         if !pool.hooks.poked.load(Ordering::Relaxed) {
             let mut books = pool.hooks.books();

@@ -37,6 +37,7 @@ fn at_the_limit_the_idle_connection_makes_room_and_the_lease_is_fresh() {
     assert!(!lease.reused());
     assert_eq!(actions.closed.len(), 1);
     assert_eq!(actions.closed[0].reason, CloseReason::Evicted);
+    assert!(actions.closed[0].closing.is_none(), "its place is the dial's");
     let totals = pool.totals();
     assert_eq!((totals.open, totals.active, totals.opened, totals.closed), (1, 1, 2, 1));
     keep(&mut pool, lease, now, &mut actions);
@@ -95,6 +96,9 @@ fn in_a_closed_pool_what_was_dialled_is_closed_at_once() {
     let permit = pool.open_exclusive(origin, now, &mut actions).expect("there is room");
     pool.close(now, &mut actions);
     assert!(pool.connected_exclusive(permit, (), OPENED, now, &mut actions).is_none());
-    assert_eq!(actions.closed[0].reason, CloseReason::Shutdown);
+    let closed = actions.closed.pop().expect("the connection");
+    assert_eq!(closed.reason, CloseReason::Shutdown);
+    assert!(!pool.is_drained(), "it is not closed yet");
+    pool.close_finished(closed.closing.expect("its place"), now, &mut actions);
     assert!(pool.is_drained());
 }

@@ -8,8 +8,8 @@ use std::task::{Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use warmwire_pool::{
-    Acquire, Actions, CloseReason, ConnectionId, Grant, Keep, Lease, Limits, Opened, Permit, Pool,
-    RefuseReason, Scheduling, Verdict, WaiterId,
+    Acquire, Actions, Backoff, CloseReason, Closing, ConnectionId, Failed, Grant, Keep, Lease,
+    Limits, Opened, Permit, Pool, RefuseReason, Scheduling, Verdict, WaiterId,
 };
 
 use crate::reference::{self, Answer, Polled, Reference, State};
@@ -80,6 +80,13 @@ impl Waiting {
     }
 }
 
+struct Dialling {
+    permit: Permit,
+    dial: u64,
+    /// Whether no waiter waits for it.
+    ahead: bool,
+}
+
 struct Run {
     random: Random,
     pool: Pool<usize, u64, u64>,
@@ -88,7 +95,11 @@ struct Run {
     now: Instant,
     /// Whether few requests begin at present: limits matter in a rush, idle connections in a calm.
     calm: bool,
-    permits: Vec<(Permit, u64)>,
+    /// Whether most dials fail at present.
+    host_is_down: bool,
+    permits: Vec<Dialling>,
+    /// Connections that are closed but not said to be.
+    closing: Vec<(Closing, u64)>,
     leases: Vec<(Lease, reference::Lease)>,
     waiters: Vec<Waiting>,
     /// Of every connection so far, so that stale ids are used too.
@@ -108,7 +119,9 @@ impl Run {
             actions: Actions::new(),
             now: Instant::now(),
             calm: false,
+            host_is_down: false,
             permits: Vec::new(),
+            closing: Vec::new(),
             leases: Vec::new(),
             waiters: Vec::new(),
             ids: Vec::new(),
@@ -119,7 +132,14 @@ impl Run {
         if self.random.below(40) == 0 {
             self.calm = !self.calm;
         }
-        match self.random.below(100) {
+        if self.random.below(100) == 0 {
+            self.host_is_down = self.random.below(4) == 0;
+        }
+        match self.random.below(110) {
+            100..103 => self.open_exclusive(),
+            103..105 => self.bound_dial(),
+            105..107 => self.refill(),
+            107..110 => self.finish_close(),
             0..18 if self.calm => self.release(),
             18..24 if self.calm => self.finish_dial(),
             0..26 => self.acquire(),
@@ -150,7 +170,7 @@ impl Run {
         match (answer, expected) {
             (Acquire::Reuse(lease), Answer::Reuse(expected)) => self.got_lease(lease, expected),
             (Acquire::Open(permit, id), Answer::Open { dial, waiter: number }) => {
-                self.permits.push((permit, dial));
+                self.permits.push(Dialling { permit, dial, ahead: false });
                 self.waiters.push(Waiting { id, number, asleep: None });
             }
             (Acquire::Wait(id), Answer::Wait(number)) => {
@@ -188,7 +208,7 @@ impl Run {
         match (polled, expected) {
             (Poll::Pending, Polled::Pending) => waiting.asleep = Some(flag),
             (Poll::Ready(Grant::Open(permit)), Polled::Open(dial)) => {
-                self.permits.push((permit, dial));
+                self.permits.push(Dialling { permit, dial, ahead: false });
             }
             (Poll::Ready(grant), Polled::Ended(expected)) => {
                 let id = self.waiters.swap_remove(at).id;
@@ -228,20 +248,38 @@ impl Run {
     }
 
     fn finish_dial(&mut self) {
-        let Some((permit, dial)) = self.random.take(&mut self.permits) else { return };
-        match self.random.below(10) {
-            0 => {
-                self.pool.connect_failed(permit, dial, self.now, &mut self.actions);
-                self.reference.connect_failed(dial, self.now);
+        let Some(Dialling { permit, dial, ahead }) = self.random.take(&mut self.permits) else {
+            return;
+        };
+        let jitter = self.random.of(&[0.0, 0.5, 1.0]);
+        let slots = self.random.of(&[1, 1, 1, 0, 2, 5]);
+        let opened = Opened { slots, jitter, elapsed: Duration::from_millis(10) };
+        match self.random.below(if self.host_is_down { 4 } else { 16 }) {
+            0 | 1 => {
+                let backs_off = self.random.below(4) > 0;
+                let failed = Failed { error: dial, backs_off, jitter };
+                self.pool.connect_failed(permit, failed, self.now, &mut self.actions);
+                self.reference.connect_failed(dial, backs_off, jitter, self.now);
             }
-            1 => {
+            2 => {
                 self.pool.connect_abandoned(permit, self.now, &mut self.actions);
                 self.reference.connect_abandoned(dial, self.now);
             }
+            _ if ahead && self.random.below(2) == 0 => {
+                let expected = self.reference.connected_exclusive(dial, slots, jitter, self.now);
+                let nonce = self.reference.last_connection();
+                let (now, actions) = (self.now, &mut self.actions);
+                let lease = self.pool.connected_exclusive(permit, nonce, opened, now, actions);
+                match (lease, expected) {
+                    (Some(lease), Some(expected)) => {
+                        self.ids.push(lease.connection());
+                        self.got_lease(lease, expected);
+                    }
+                    (None, None) => {}
+                    (lease, expected) => panic!("{lease:?}, expected {expected:?}"),
+                }
+            }
             _ => {
-                let slots = self.random.of(&[1, 1, 1, 0, 2, 5]);
-                let jitter = self.random.of(&[0.0, 0.5, 1.0]);
-                let opened = Opened { slots, jitter, elapsed: Duration::from_millis(10) };
                 let expected = self.reference.connected(dial, slots, jitter, self.now);
                 let id = self.pool.connected(permit, expected, opened, self.now, &mut self.actions);
                 let id = id.expect("the permit is of this pool");
@@ -254,10 +292,51 @@ impl Run {
     fn open(&mut self) {
         let key = self.random.below(self.reference.limits.len());
         let origin = self.pool.insert_with_limits(key, self.reference.limits[key]);
-        match (self.pool.open(origin), self.reference.open(key)) {
-            (Ok(permit), Ok(dial)) => self.permits.push((permit, dial)),
+        let opened = self.pool.open(origin, self.now);
+        let expected = self.reference.open(key);
+        self.opened(opened, expected);
+    }
+
+    fn open_exclusive(&mut self) {
+        let key = self.random.below(self.reference.limits.len());
+        let origin = self.pool.insert_with_limits(key, self.reference.limits[key]);
+        let opened = self.pool.open_exclusive(origin, self.now, &mut self.actions);
+        let expected = self.reference.open_exclusive(key, self.now);
+        self.opened(opened, expected);
+    }
+
+    fn opened(&mut self, opened: Result<Permit, RefuseReason>, expected: Result<u64, ()>) {
+        match (opened, expected) {
+            (Ok(permit), Ok(dial)) => self.permits.push(Dialling { permit, dial, ahead: true }),
             (Err(_), Err(())) => {}
             (opened, expected) => panic!("{opened:?}, expected {expected:?}"),
+        }
+    }
+
+    fn bound_dial(&mut self) {
+        if self.permits.is_empty() {
+            return;
+        }
+        let deadline = self.now + millis(self.random.of(&[0, 1, 20, 5000]));
+        let dialling = &self.permits[self.random.below(self.permits.len())];
+        self.pool.bound_dial(&dialling.permit, deadline);
+        self.reference.bound_dial(dialling.dial, deadline);
+    }
+
+    fn refill(&mut self) {
+        let may = self.reference.may_refill();
+        while let Some(permit) = self.pool.refill(self.now) {
+            let key = *self.pool.key(permit.origin()).expect("a known origin");
+            assert!(may && self.reference.lacks(key), "a refill that nobody needs");
+            let dial = self.reference.refill(key);
+            self.permits.push(Dialling { permit, dial, ahead: true });
+        }
+    }
+
+    fn finish_close(&mut self) {
+        if let Some((closing, number)) = self.random.take(&mut self.closing) {
+            self.pool.close_finished(closing, self.now, &mut self.actions);
+            self.reference.close_finished(number, self.now);
         }
     }
 
@@ -348,8 +427,13 @@ impl Run {
 
     /// Whatever happened, an end without anything left is possible.
     fn drain(&mut self) {
-        while !self.permits.is_empty() || !self.leases.is_empty() || !self.waiters.is_empty() {
-            for input in [Self::cancel, Self::finish_dial, Self::release] {
+        while !self.permits.is_empty()
+            || !self.leases.is_empty()
+            || !self.waiters.is_empty()
+            || !self.closing.is_empty()
+        {
+            let inputs = [Self::cancel, Self::finish_dial, Self::release, Self::finish_close];
+            for input in inputs {
                 input(self);
                 self.check();
             }
@@ -357,6 +441,19 @@ impl Run {
         self.pool.close_idle(self.now, &mut self.actions);
         self.reference.retire_all(CloseReason::CloseIdle, self.now, |_| true);
         self.check();
+        // Back-offs pass, and only the end of the pool ends the wish for idle connections.
+        self.now += Duration::from_secs(60);
+        self.expire();
+        self.check();
+        if self.reference.limits.iter().any(|limits| limits.min_idle > 0) {
+            self.pool.close(self.now, &mut self.actions);
+            self.reference.close(self.now);
+            self.check();
+        }
+        while !self.closing.is_empty() {
+            self.finish_close();
+            self.check();
+        }
         let totals = self.pool.totals();
         assert_eq!((totals.open, totals.connecting, totals.waiting, totals.leased), (0, 0, 0, 0));
         assert_eq!(self.pool.origins().count(), 0, "an origin with nothing left is forgotten");
@@ -375,15 +472,19 @@ impl Run {
 
     fn check_actions(&mut self) {
         self.actions.wake_all();
-        let mut closed: Vec<_> = self
-            .actions
-            .closed
-            .drain(..)
-            .map(|closed| {
-                assert_eq!(closed.connection, closed.id.number());
-                (closed.id.number(), closed.reason)
-            })
-            .collect();
+        let mut closed = Vec::new();
+        for gone in self.actions.closed.drain(..) {
+            let number = gone.id.number();
+            assert_eq!(gone.connection, number);
+            let has_place = gone.closing.is_some();
+            closed.push(reference::Closed {
+                number,
+                key: gone.key,
+                reason: gone.reason,
+                has_place,
+            });
+            self.closing.extend(gone.closing.map(|closing| (closing, number)));
+        }
         let mut expected = std::mem::take(&mut self.reference.closed);
         closed.sort_unstable();
         expected.sort_unstable();
@@ -396,7 +497,8 @@ impl Run {
             let found = self.pool.find(&key).and_then(|id| self.pool.counters(id));
             assert_eq!(found, origin.known.then_some(&origin.counters), "origin {key}");
         }
-        let live = self.reference.connections.len() + self.reference.dials.len();
+        let dials = self.reference.dials.iter().filter(|dial| !dial.overdue).count();
+        let live = self.reference.connections.len() + dials + self.reference.closing.len();
         assert_eq!(self.pool.is_drained(), self.reference.is_closed && live == 0);
         let mut open = 0;
         for counters in self.pool.origins().map(|(_, _, c)| c).chain([self.pool.totals()]) {
@@ -447,27 +549,36 @@ impl Run {
                 !self.reference.connections.iter().any(|c| free(&c)),
                 "stranded at a free slot"
             );
-            let room = self.reference.has_total_room() || self.pool.totals().idle > 0;
-            assert!(!(self.reference.wants_dial(key) && room), "stranded while there is room");
         }
+        // With a connection on its way out, what is idle stays: the place will be free soon.
+        let (idle, closing) = (self.pool.totals().idle, self.reference.closing.len());
+        let room = self.reference.has_total_room() || idle > 0 && closing == 0;
+        assert!(self.reference.next_to_dial().is_none() || !room, "stranded while there is room");
     }
 
     fn check_limits(&self) {
         let totals = self.pool.totals();
-        assert!(totals.open + totals.connecting <= self.reference.max_total);
+        assert!(totals.open + totals.connecting + totals.closing <= self.reference.max_total);
         for (_, &key, counters) in self.pool.origins() {
             let limits = self.reference.limits[key];
-            assert!(counters.open + counters.connecting <= limits.max_connections);
+            let taken = counters.open + counters.connecting + counters.closing;
+            assert!(taken <= limits.max_connections);
             assert!(counters.idle <= limits.max_idle);
         }
     }
 
     fn check_deadline(&self) {
-        let (deadline, due) = (self.pool.next_deadline(), self.reference.deadline());
-        if let Some(due) = due {
+        let deadline = self.pool.next_deadline();
+        let timers = self.reference.timers();
+        let lacks = (0..self.reference.limits.len()).any(|key| self.reference.lacks(key));
+        let looks = self.leases.iter().any(|(_, lease)| !lease.counted);
+        // While a connection is looked at, it is not yet missing.
+        let refill = (lacks && self.reference.may_refill() && !looks).then_some(self.now);
+        for &due in timers.iter().chain(&self.reference.deadline()).chain(&refill) {
             assert!(deadline.is_some_and(|deadline| deadline <= due), "the timer is late");
         }
-        assert!(deadline.is_none() || self.pool.totals().idle > 0, "a timer with nothing idle");
+        let reason = self.pool.totals().idle > 0 || !timers.is_empty() || lacks;
+        assert!(deadline.is_none() || reason, "a timer with nothing to do");
     }
 }
 
@@ -475,12 +586,19 @@ fn random_limits(random: &mut Random) -> Limits {
     Limits {
         max_connections: random.of(&[0, 1, 1, 2, 2, 3, 3, 5, 5, 8, usize::MAX, usize::MAX]),
         max_idle: random.of(&[0, 1, 2, 3, 256, 256, 256]),
+        min_idle: random.of(&[0, 0, 0, 0, 1, 2, 4]),
         max_waiting: random.of(&[0, 1, 3, 10, usize::MAX]),
         idle_timeout: random.of(&[None, Some(0), Some(10), Some(50), Some(1000)]).map(millis),
         max_lifetime: random.of(&[None, None, None, Some(0), Some(50), Some(3000)]).map(millis),
         max_requests_per_connection: random.of(&[None, None, None, Some(0), Some(1), Some(9)]),
         scheduling: random.of(&[Scheduling::Lifo, Scheduling::Fifo]),
         expected_slots: random.of(&[1, 1, 0, 3]),
+        prefer_wait: millis(random.of(&[0, 0, 0, 1, 20])),
+        dial_backoff: random.of(&[
+            Backoff::OFF,
+            Backoff::default(),
+            Backoff { initial: millis(1), max: millis(10) },
+        ]),
     }
 }
 

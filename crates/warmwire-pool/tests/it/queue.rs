@@ -147,21 +147,37 @@ fn f044_when_all_dials_fail_every_waiter_ends() {
     let mut sim = Sim::new(Limits { max_connections: 2, ..Limits::default() });
     let (first, waiter_a) = sim.open("a");
     let (second, waiter_b) = sim.open("a");
-    let mut dialling = vec![(first, waiter_a), (second, waiter_b)];
-    let mut queued: Vec<_> = (0..4).map(|_| sim.wait("a")).collect();
-    let mut failed = 0;
-    while let Some((permit, waiter)) = dialling.pop() {
-        sim.fail(permit, "refused");
+    let queued: Vec<_> = (0..4).map(|_| sim.wait("a")).collect();
+    for (permit, waiter) in [(first, waiter_a), (second, waiter_b)] {
+        sim.refuse(permit);
         assert!(matches!(sim.poll(waiter), Poll::Ready(Grant::Failed("refused"))));
-        failed += 1;
-        if !queued.is_empty() {
-            let next = queued.remove(0);
-            dialling.push((sim.permit(next), next));
-        }
     }
-    assert_eq!(failed, 6);
-    assert_eq!(sim.known("a"), None, "nothing is left of the origin");
-    assert_eq!(sim.pool.totals().open_failed, 6);
+    // They had come after those dials began; the next one is for all of them.
+    assert!(queued.iter().all(|&waiter| sim.waits(waiter)));
+    sim.pass(50 * MILLISECOND);
+    sim.expire();
+    let permit = sim.permit(queued[0]);
+    sim.refuse(permit);
+    for waiter in queued {
+        assert!(matches!(sim.poll(waiter), Poll::Ready(Grant::Failed("refused"))));
+    }
+    assert_eq!(sim.pool.totals().open_failed, 3);
+    assert_eq!((sim.pool.totals().waiting, sim.pool.totals().connecting), (0, 0));
+}
+
+#[test]
+fn f044_a_dial_that_fails_spares_who_waits_for_a_connection_in_use() {
+    let mut sim = Sim::new(Limits { max_connections: 2, ..Limits::default() });
+    let busy = sim.fresh("a");
+    let other = sim.fresh("a");
+    let (first, second) = (sim.wait("a"), sim.wait("a"));
+    sim.release(other, Verdict::Close(CloseReason::Failed));
+    let permit = sim.permit(first);
+    sim.refuse(permit);
+    assert!(matches!(sim.poll(first), Poll::Ready(Grant::Failed("refused"))));
+    assert!(sim.waits(second), "what is in use will be free");
+    sim.keep(busy);
+    let _lease = sim.lease(second);
 }
 
 #[test]
@@ -215,6 +231,7 @@ fn a_connection_that_dies_between_hand_over_and_collection_is_not_given_out() {
         let (first, second) = (sim.wait("a"), sim.wait("a"));
         sim.keep(busy);
         spoil(&mut sim, id);
+        assert!(sim.waits(first), "its place is free when it is closed");
         let permit = sim.permit(first);
         assert_eq!(sim.closed().len(), 1);
         let fresh = sim.connect(permit);

@@ -54,7 +54,7 @@ fn f111_a_closed_pool_refuses_and_drains() {
     assert_eq!(sim.refusal("a"), RefuseReason::Closed);
     assert_eq!(sim.refusal("c"), RefuseReason::Closed);
     let origin = sim.pool.insert("a");
-    assert_eq!(sim.pool.open(origin).err(), Some(RefuseReason::Closed));
+    assert_eq!(sim.pool.open(origin, sim.now).err(), Some(RefuseReason::Closed));
     assert!(!sim.pool.is_drained());
 
     let given = sim.lease(given);

@@ -36,7 +36,7 @@ fn f119_a_wrong_expectation_is_corrected_by_the_first_connection() {
 fn connections_in_use_are_filled_before_idle_ones() {
     let mut sim = Sim::new(Limits::default());
     let origin = sim.pool.insert("a");
-    let permits: Vec<_> = (0..2).map(|_| sim.pool.open(origin).expect("room")).collect();
+    let permits: Vec<_> = (0..2).map(|_| sim.pool.open(origin, sim.now).expect("room")).collect();
     for permit in permits {
         sim.connect_slots(permit, 3);
     }
@@ -84,7 +84,8 @@ fn f114_idle_time_and_lifetime_apply_to_connections_with_many_slots() {
     let limits = Limits { max_lifetime: Some(10 * SECOND), ..Limits::default() };
     let mut sim = Sim::new(limits);
     let origin = sim.pool.insert("a");
-    let permits: Vec<_> = (0..1000).map(|_| sim.pool.open(origin).expect("room")).collect();
+    let permits: Vec<_> =
+        (0..1000).map(|_| sim.pool.open(origin, sim.now).expect("room")).collect();
     for permit in permits {
         sim.connect_slots(permit, 100);
     }

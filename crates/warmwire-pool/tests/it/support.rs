@@ -4,8 +4,8 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use warmwire_pool::{
-    Acquire, Actions, CloseReason, ConnectionId, Counters, Grant, Keep, Lease, Limits, Opened,
-    OriginId, Permit, Pool, RefuseReason, Verdict, WaiterId,
+    Acquire, Actions, CloseReason, ConnectionId, Counters, Failed, Grant, Keep, Lease, Limits,
+    Opened, OriginId, Permit, Pool, RefuseReason, Verdict, WaiterId,
 };
 
 pub(crate) type Key = &'static str;
@@ -16,6 +16,7 @@ pub(crate) struct Sim {
     pub(crate) actions: Actions<Key, u32>,
     pub(crate) now: Instant,
     pub(crate) jitter: f64,
+    closed: Vec<(ConnectionId, CloseReason)>,
 }
 
 impl Sim {
@@ -29,6 +30,7 @@ impl Sim {
             actions: Actions::new(),
             now: Instant::now(),
             jitter: 0.0,
+            closed: Vec::new(),
         }
     }
 
@@ -38,7 +40,9 @@ impl Sim {
 
     pub(crate) fn acquire(&mut self, key: Key) -> Acquire {
         let origin = self.pool.insert(key);
-        self.pool.acquire(origin, self.now, &mut self.actions)
+        let answer = self.pool.acquire(origin, self.now, &mut self.actions);
+        self.carry_out();
+        answer
     }
 
     pub(crate) fn reuse(&mut self, key: Key) -> Lease {
@@ -75,13 +79,21 @@ impl Sim {
 
     pub(crate) fn connect_slots(&mut self, permit: Permit, slots: u32) -> ConnectionId {
         let opened = Opened { slots, jitter: self.jitter, elapsed: Duration::from_millis(10) };
-        self.pool
-            .connected(permit, 0, opened, self.now, &mut self.actions)
-            .expect("the permit is of this pool")
+        let id = self.pool.connected(permit, 0, opened, self.now, &mut self.actions);
+        self.carry_out();
+        id.expect("the permit is of this pool")
     }
 
+    /// A dial fails in a way that does not say that the host is down.
     pub(crate) fn fail(&mut self, permit: Permit, error: &'static str) {
-        self.pool.connect_failed(permit, error, self.now, &mut self.actions);
+        let failed = Failed { error, backs_off: false, jitter: 0.0 };
+        self.pool.connect_failed(permit, failed, self.now, &mut self.actions);
+    }
+
+    /// A dial fails since the host is down.
+    pub(crate) fn refuse(&mut self, permit: Permit) {
+        let failed = Failed { error: "refused", backs_off: true, jitter: self.jitter };
+        self.pool.connect_failed(permit, failed, self.now, &mut self.actions);
     }
 
     pub(crate) fn abandon(&mut self, permit: Permit) {
@@ -97,7 +109,9 @@ impl Sim {
         waiter: WaiterId,
         waker: &Waker,
     ) -> Poll<Grant<&'static str>> {
-        self.pool.poll_waiter(waiter, waker, self.now, &mut self.actions)
+        let polled = self.pool.poll_waiter(waiter, waker, self.now, &mut self.actions);
+        self.carry_out();
+        polled
     }
 
     pub(crate) fn poll(&mut self, waiter: WaiterId) -> Poll<Grant<&'static str>> {
@@ -141,6 +155,7 @@ impl Sim {
 
     pub(crate) fn release(&mut self, lease: Lease, verdict: Verdict) {
         self.pool.release(lease, verdict, self.now, &mut self.actions);
+        self.carry_out();
     }
 
     pub(crate) fn keep(&mut self, lease: Lease) {
@@ -149,11 +164,25 @@ impl Sim {
 
     pub(crate) fn expire(&mut self) {
         self.pool.expire(self.now, &mut self.actions);
+        self.carry_out();
+    }
+
+    /// Closes what is to be closed, and says so.
+    pub(crate) fn carry_out(&mut self) {
+        while !self.actions.closed.is_empty() {
+            for closed in std::mem::take(&mut self.actions.closed) {
+                self.closed.push((closed.id, closed.reason));
+                if let Some(closing) = closed.closing {
+                    self.pool.close_finished(closing, self.now, &mut self.actions);
+                }
+            }
+        }
     }
 
     /// What was closed since the last call, in order.
     pub(crate) fn closed(&mut self) -> Vec<(ConnectionId, CloseReason)> {
-        self.actions.closed.drain(..).map(|closed| (closed.id, closed.reason)).collect()
+        self.carry_out();
+        std::mem::take(&mut self.closed)
     }
 
     pub(crate) fn known(&self, key: Key) -> Option<OriginId> {

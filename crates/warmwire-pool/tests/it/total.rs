@@ -51,15 +51,15 @@ fn warming_stays_within_the_limits_and_closes_nothing() {
     let mut sim = Sim::with_total(Limits { max_connections: 2, ..Limits::default() }, 3);
     let a = sim.pool.insert("a");
     for _ in 0..2 {
-        let permit = sim.pool.open(a).expect("there is room");
+        let permit = sim.pool.open(a, sim.now).expect("there is room");
         sim.connect(permit);
     }
     let full = RefuseReason::NoRoom { connections: 2, limit: 2 };
-    assert_eq!(sim.pool.open(a).err(), Some(full));
+    assert_eq!(sim.pool.open(a, sim.now).err(), Some(full));
     sim.idle("b", 1);
     let b = sim.pool.insert("b");
     let full = RefuseReason::NoRoom { connections: 3, limit: 3 };
-    assert_eq!(sim.pool.open(b).err(), Some(full));
+    assert_eq!(sim.pool.open(b, sim.now).err(), Some(full));
     assert_eq!(sim.closed(), []);
     assert_eq!(
         sim.known("b").map(|_| sim.pool.totals().refused),
@@ -73,7 +73,7 @@ fn warming_stays_within_the_limits_and_closes_nothing() {
 fn a_request_waits_for_a_warming_dial_instead_of_making_its_own() {
     let mut sim = Sim::new(Limits::default());
     let origin = sim.pool.insert("a");
-    let permit = sim.pool.open(origin).expect("there is room");
+    let permit = sim.pool.open(origin, sim.now).expect("there is room");
     let waiter = sim.wait("a");
     sim.connect(permit);
     let _held = sim.lease(waiter);
@@ -84,7 +84,7 @@ fn a_request_waits_for_a_warming_dial_instead_of_making_its_own() {
 fn a_failed_warming_dial_lets_the_waiter_dial() {
     let mut sim = Sim::new(Limits::default());
     let origin = sim.pool.insert("a");
-    let permit = sim.pool.open(origin).expect("there is room");
+    let permit = sim.pool.open(origin, sim.now).expect("there is room");
     let waiter = sim.wait("a");
     sim.fail(permit, "refused");
     let _permit = sim.permit(waiter);
@@ -137,13 +137,17 @@ fn a_hundred_thousand_origins_visited_once_leave_nothing() {
     let (now, mut actions) = (std::time::Instant::now(), warmwire_pool::Actions::new());
     for number in 0..100_000 {
         let origin = pool.insert(format!("host-{number}"));
-        let permit = pool.open(origin).expect("there is room");
+        let permit = pool.open(origin, now).expect("there is room");
         let opened = warmwire_pool::Opened { slots: 1, jitter: 0.0, elapsed: SECOND };
         pool.connected(permit, (), opened, now, &mut actions);
     }
     assert_eq!(pool.origins().count(), 100_000);
     pool.expire(now + 5 * SECOND, &mut actions);
-    assert_eq!(actions.closed.len(), 100_000);
+    let closed = std::mem::take(&mut actions.closed);
+    assert_eq!(closed.len(), 100_000);
+    for closing in closed.into_iter().filter_map(|closed| closed.closing) {
+        pool.close_finished(closing, now, &mut actions);
+    }
     assert_eq!(pool.origins().count(), 0);
     assert_eq!(pool.find("host-7"), None);
     assert_eq!((pool.totals().opened, pool.totals().closed), (100_000, 100_000));
@@ -161,7 +165,7 @@ fn the_id_of_a_forgotten_origin_never_names_another() {
     let refused = sim.pool.acquire(stale, sim.now, &mut sim.actions);
     let unknown = RefuseReason::UnknownOrigin;
     assert!(matches!(refused, warmwire_pool::Acquire::Refuse(reason) if reason == unknown));
-    assert_eq!(sim.pool.open(stale).err(), Some(unknown));
+    assert_eq!(sim.pool.open(stale, sim.now).err(), Some(unknown));
 }
 
 #[test]

@@ -28,6 +28,8 @@
 //! # }
 //! ```
 //!
+//! [`per_origin`](super::per_origin) has how one origin gets limits of its own.
+//!
 //! # Waiting
 //!
 //! Requests are served in the order in which they came. A request that may open a connection takes

@@ -3,6 +3,7 @@
 //! - [`defaults`]: each default of the agent, with its reason.
 //! - [`reuse`]: when a connection is used again, the race that is left, and what `sent` means.
 //! - [`limits`]: per origin and in total, waiting, and requests within requests.
+//! - [`per_origin`]: other limits and timers for single origins and single requests.
 //! - [`bodies`]: bytes and streams, what a dropped response costs, what can be sent again.
 //! - [`errors`]: what to do about which.
 //! - [`events`]: every step of a connection's life, as it happens.
@@ -16,6 +17,7 @@ pub mod errors;
 pub mod events;
 pub mod limits;
 pub mod numbers;
+pub mod per_origin;
 pub mod plugs;
 pub mod reuse;
 pub mod unix_sockets;

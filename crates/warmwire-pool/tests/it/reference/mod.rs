@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use warmwire_pool::{CloseReason, Counters, Keep, Limits, RefuseReason, Verdict};
 
+mod dialling;
 mod state;
 
-pub(crate) use state::{Connection, Dial, Lease, Origin, Reference, State, Waiter};
+pub(crate) use state::{Closed, Connection, Dial, Lease, Origin, Reference, State, Waiter};
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Answer {
@@ -38,6 +39,7 @@ impl Reference {
             origins,
             totals: Counters::default(),
             closed: Vec::new(),
+            closing: Vec::new(),
             begun: [0; 3],
         }
     }
@@ -53,25 +55,31 @@ impl Reference {
             return Answer::Reuse(lease);
         }
         let uncovered = self.uncovered(key, self.queue(key).len() + 1);
-        if uncovered > 0 && self.has_room(key) && self.make_total_room() {
+        let limit = self.limits[key].max_waiting;
+        let rather_waits = self.prefers_wait(key) && uncovered <= limit;
+        let may_dial = self.may_dial(key) && self.next_to_dial().is_none();
+        if uncovered > 0 && !rather_waits && may_dial && self.make_room_at_once(key, now) {
             let dial = self.dial(key, None);
-            let waiter = self.wait(key);
+            let waiter = self.wait(key, None);
             self.find_dial(dial).waiter = Some(waiter);
             self.find_dial(dial).collected = true;
+            self.settle(now);
             return Answer::Open { dial, waiter };
         }
-        let limit = self.limits[key].max_waiting;
         if uncovered > limit {
             let full = RefuseReason::QueueFull { waiting: uncovered - 1, limit };
             return Answer::Refuse(self.refuse(key, full));
         }
         self.count(key, |counters| counters.queued += 1);
-        Answer::Wait(self.wait(key))
+        let waiter = self.wait(key, Some(now));
+        self.settle(now);
+        Answer::Wait(waiter)
     }
 
     pub(crate) fn open(&mut self, key: usize) -> Result<u64, ()> {
         self.origins[key].known = true;
-        if self.is_closed || !self.has_room(key) || !self.has_total_room() {
+        let room = self.has_room(key) && self.has_total_room();
+        if self.is_closed || !self.may_dial(key) || !room {
             return Err(());
         }
         let dial = self.dial(key, None);
@@ -79,7 +87,23 @@ impl Reference {
         Ok(dial)
     }
 
+    pub(crate) fn open_exclusive(&mut self, key: usize, now: Instant) -> Result<u64, ()> {
+        if !self.is_closed && self.may_dial(key) {
+            if !self.has_room(key)
+                && let Some(&oldest) = self.origins[key].idle.last()
+            {
+                self.close_connection(oldest, CloseReason::Evicted, now);
+            }
+            self.make_room_at_once(key, now);
+        }
+        self.open(key)
+    }
+
     pub(crate) fn poll(&mut self, waiter: u64, now: Instant) -> Polled {
+        if self.find_waiter(waiter).state == State::Aside {
+            self.find_waiter(waiter).state = State::Queued;
+            self.settle(now);
+        }
         let at = self.waiters.iter().position(|w| w.number == waiter).expect("a live waiter");
         if let State::Leased(lease) = self.waiters[at].state.clone() {
             let connection = self.find(lease.connection);
@@ -94,6 +118,7 @@ impl Reference {
             self.dials.iter_mut().find(|dial| dial.waiter == Some(waiter) && !dial.collected);
         if let Some(dial) = offered {
             dial.collected = true;
+            dial.deadline = None;
             return Polled::Open(dial.number);
         }
         if self.waiters[at].state == State::Queued {
@@ -118,14 +143,73 @@ impl Reference {
                 self.count(waiter.key, |counters| counters.cancelled += 1);
                 self.release(&lease, Verdict::Untouched, now);
             }
+            State::Aside => self.count(waiter.key, |counters| counters.cancelled += 1),
             State::Failed(_) | State::Refused => {}
         }
         self.settle(now);
     }
 
     pub(crate) fn connected(&mut self, dial: u64, slots: u32, jitter: f64, now: Instant) -> u64 {
-        let key = self.end_dial(dial).key;
+        match self.enter(dial, slots, jitter, now) {
+            Ok(number) if self.is_closed => {
+                self.close_connection(number, CloseReason::Shutdown, now);
+                self.settle(now);
+                number
+            }
+            Ok(number) => {
+                self.serve(number, now);
+                self.settle(now);
+                number
+            }
+            Err(number) => {
+                self.settle(now);
+                number
+            }
+        }
+    }
+
+    pub(crate) fn connected_exclusive(
+        &mut self,
+        dial: u64,
+        slots: u32,
+        jitter: f64,
+        now: Instant,
+    ) -> Option<Lease> {
+        let lease = match self.enter(dial, slots, jitter, now) {
+            Ok(number) if self.is_closed => {
+                self.close_connection(number, CloseReason::Shutdown, now);
+                None
+            }
+            Ok(number) => {
+                let lease = self.lend(number, true, now);
+                self.serve(number, now);
+                Some(lease)
+            }
+            Err(_) => None,
+        };
+        self.settle(now);
+        lease
+    }
+
+    /// The number of a new connection, as an error if it is turned away.
+    fn enter(&mut self, dial: u64, slots: u32, jitter: f64, now: Instant) -> Result<u64, u64> {
+        let Dial { key, overdue, .. } = self.end_dial(dial);
+        self.origins[key].failures = None;
+        self.origins[key].refill_at = None;
         let number = self.number(0);
+        self.count(key, |counters| {
+            counters.opened += 1;
+            counters.connect_time += Duration::from_millis(10);
+        });
+        if overdue && !(self.has_room(key) && self.has_total_room()) {
+            let reason = CloseReason::Overdue;
+            self.count(key, |counters| {
+                counters.closed += 1;
+                counters.closed_by_reason[reason.index()] += 1;
+            });
+            self.closed.push(Closed { number, key, reason, has_place: false });
+            return Err(number);
+        }
         let limits = self.limits[key];
         let slots = slots.max(1) as usize;
         self.origins[key].expected_slots = slots;
@@ -136,6 +220,7 @@ impl Reference {
             leased: 0,
             requests: 0,
             peer_max_requests: None,
+            opened_at: now,
             last_used: now,
             idle_deadline: limits.idle_timeout.map(|timeout| now + timeout),
             lifetime_deadline: limits
@@ -147,34 +232,7 @@ impl Reference {
         let open = self.connections.iter().filter(|c| c.key == key).count();
         self.origins[key].counters.max_open = self.origins[key].counters.max_open.max(open);
         self.totals.max_open = self.totals.max_open.max(self.connections.len());
-        self.count(key, |counters| {
-            counters.opened += 1;
-            counters.connect_time += Duration::from_millis(10);
-        });
-        if self.is_closed {
-            self.close_connection(number, CloseReason::Shutdown);
-        } else {
-            self.serve(number, now);
-        }
-        self.settle(now);
-        number
-    }
-
-    pub(crate) fn connect_failed(&mut self, dial: u64, now: Instant) {
-        let dial = self.end_dial(dial);
-        self.count(dial.key, |counters| counters.open_failed += 1);
-        if let Some(waiter) = dial.waiter {
-            self.find_waiter(waiter).state = State::Failed(dial.number);
-        }
-        self.settle(now);
-    }
-
-    pub(crate) fn connect_abandoned(&mut self, dial: u64, now: Instant) {
-        let dial = self.end_dial(dial);
-        if let Some(waiter) = dial.waiter {
-            self.dial(dial.key, Some(waiter));
-        }
-        self.settle(now);
+        Ok(number)
     }
 
     pub(crate) fn release(&mut self, lease: &Lease, verdict: Verdict, now: Instant) {
@@ -220,7 +278,7 @@ impl Reference {
             return;
         };
         if connection.leased == 0 {
-            self.close_connection(number, reason);
+            self.close_connection(number, reason, now);
         } else {
             connection.retired.get_or_insert(reason);
             self.place(number);
@@ -253,9 +311,10 @@ impl Reference {
     }
 
     pub(crate) fn expire(&mut self, now: Instant) {
+        self.ring_timers(now);
         for number in self.idle.clone() {
             if let Some(reason) = self.find(number).expired(now) {
-                self.close_connection(number, reason);
+                self.close_connection(number, reason, now);
             }
         }
         self.settle(now);
@@ -277,8 +336,12 @@ impl Reference {
 
     pub(crate) fn close(&mut self, now: Instant) {
         self.is_closed = true;
-        for waiter in self.waiters.iter_mut().filter(|w| w.state == State::Queued) {
-            waiter.state = State::Refused;
+        let waits = |w: &&mut Waiter| matches!(w.state, State::Queued | State::Aside);
+        for waiter in self.waiters.iter_mut().filter(waits) {
+            (waiter.state, waiter.patience) = (State::Refused, None);
+        }
+        for origin in &mut self.origins {
+            (origin.failures, origin.refill_at) = (None, None);
         }
         self.dials.retain(|dial| dial.collected);
         for dial in &mut self.dials {

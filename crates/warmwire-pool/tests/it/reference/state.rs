@@ -15,8 +15,10 @@ pub(crate) struct Reference {
     pub(crate) idle: Vec<u64>,
     pub(crate) origins: Vec<Origin>,
     pub(crate) totals: Counters,
-    /// What was closed, in order.
-    pub(crate) closed: Vec<(u64, CloseReason)>,
+    /// What was closed in this step, in order.
+    pub(crate) closed: Vec<Closed>,
+    /// The connections whose place is not free yet, with their origins.
+    pub(crate) closing: Vec<(u64, usize)>,
     pub(super) begun: [u64; 3],
 }
 
@@ -26,7 +28,27 @@ pub(crate) struct Origin {
     pub(crate) idle: Vec<u64>,
     pub(crate) partial: Vec<u64>,
     pub(crate) expected_slots: usize,
+    pub(crate) failures: Option<Failures>,
+    pub(crate) refill_at: Option<Instant>,
     pub(crate) counters: Counters,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Failures {
+    pub(super) count: u32,
+    /// Dials up to this number had begun when the last failure was counted.
+    pub(super) last_dial: u64,
+    pub(crate) until: Option<Instant>,
+    pub(super) probe: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Closed {
+    pub(crate) number: u64,
+    pub(crate) key: usize,
+    pub(crate) reason: CloseReason,
+    /// Whether its place is free only once it is closed.
+    pub(crate) has_place: bool,
 }
 
 pub(crate) struct Connection {
@@ -36,6 +58,7 @@ pub(crate) struct Connection {
     pub(crate) leased: usize,
     pub(crate) requests: u64,
     pub(super) peer_max_requests: Option<u64>,
+    pub(super) opened_at: Instant,
     pub(super) last_used: Instant,
     pub(super) idle_deadline: Option<Instant>,
     pub(super) lifetime_deadline: Option<Instant>,
@@ -48,12 +71,18 @@ pub(crate) struct Dial {
     pub(crate) key: usize,
     pub(crate) waiter: Option<u64>,
     pub(crate) collected: bool,
+    /// The last waiter that had come when it began.
+    pub(super) last_waiter: u64,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) overdue: bool,
 }
 
 pub(crate) struct Waiter {
     pub(crate) number: u64,
     pub(crate) key: usize,
     pub(crate) state: State,
+    /// Until when it prefers a freed connection to a dial.
+    pub(crate) patience: Option<Instant>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +91,8 @@ pub(crate) enum State {
     Leased(Lease),
     Failed(u64),
     Refused,
+    /// In no list until it is polled.
+    Aside,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -83,19 +114,26 @@ impl Reference {
             let open = self.connections.iter().filter(of_key).count();
             let active = self.connections.iter().filter(of_key).filter(|c| c.leased > 0).count();
             let leased = self.connections.iter().filter(of_key).map(|c| c.leased).sum();
-            let connecting = self.dials.iter().filter(|dial| dial.key == key).count();
+            let (connecting, overdue) = (self.connecting(key), self.overdue(key));
+            let closing = self.closing.iter().filter(|&&(_, of)| of == key).count();
+            let aside = |w: &&Waiter| w.key == key && w.state == State::Aside;
+            let aside = self.waiters.iter().filter(aside).count();
             let queued = self.queue(key).len();
             let waiting = self.uncovered(key, queued);
             let counters = &mut self.origins[key].counters;
             (counters.open, counters.idle, counters.active) = (open, open - active, active);
             (counters.connecting, counters.waiting) = (connecting, waiting);
-            counters.leased = leased;
+            (counters.leased, counters.closing, counters.overdue) = (leased, closing, overdue);
             counters.max_active = counters.max_active.max(active);
             counters.max_waiting = counters.max_waiting.max(waiting);
             (sum.open, sum.idle) = (sum.open + open, sum.idle + open - active);
             (sum.active, sum.leased) = (sum.active + active, sum.leased + leased);
             (sum.connecting, sum.waiting) = (sum.connecting + connecting, sum.waiting + waiting);
-            if open + connecting + queued == 0 {
+            (sum.closing, sum.overdue) = (sum.closing + closing, sum.overdue + overdue);
+            let backs_off = self.origins[key].failures.as_ref().is_some_and(|f| f.until.is_some());
+            let is_wanted = self.limits[key].min_idle > 0 && !self.is_closed;
+            let left = open + connecting + closing + overdue + queued + aside;
+            if left == 0 && !backs_off && !is_wanted {
                 self.origins[key] = Origin::unknown(&self.limits[key]);
             }
         }
@@ -103,6 +141,7 @@ impl Reference {
         (totals.open, totals.idle, totals.active) = (sum.open, sum.idle, sum.active);
         (totals.leased, totals.connecting, totals.waiting) =
             (sum.leased, sum.connecting, sum.waiting);
+        (totals.closing, totals.overdue) = (sum.closing, sum.overdue);
         totals.max_active = totals.max_active.max(sum.active);
         totals.max_waiting = totals.max_waiting.max(sum.waiting);
     }
@@ -113,13 +152,14 @@ impl Reference {
         queued.map(|waiter| waiter.number).collect()
     }
 
-    /// Whether an origin has waiters that no dial in progress is expected to serve, and may dial.
-    pub(crate) fn wants_dial(&self, key: usize) -> bool {
-        self.uncovered(key, self.queue(key).len()) > 0 && self.has_room(key)
+    pub(crate) fn has_total_room(&self) -> bool {
+        let dials = self.dials.iter().filter(|dial| !dial.overdue).count();
+        self.connections.len() + dials + self.closing.len() < self.max_total
     }
 
-    pub(crate) fn has_total_room(&self) -> bool {
-        self.connections.len() + self.dials.len() < self.max_total
+    /// The number of the connection that was opened last.
+    pub(crate) fn last_connection(&self) -> u64 {
+        self.begun[0]
     }
 
     /// The earliest deadline of an idle connection.
@@ -142,29 +182,13 @@ impl Reference {
         count(&mut self.totals);
     }
 
-    pub(super) fn wait(&mut self, key: usize) -> u64 {
+    /// A waiter that has a dial, or else one that comes at `now`.
+    pub(super) fn wait(&mut self, key: usize, now: Option<Instant>) -> u64 {
         let number = self.number(1);
-        self.waiters.push(Waiter { number, key, state: State::Queued });
+        let preferred = self.limits[key].prefer_wait;
+        let patience = now.filter(|_| !preferred.is_zero()).map(|now| now + preferred);
+        self.waiters.push(Waiter { number, key, state: State::Queued, patience });
         number
-    }
-
-    pub(super) fn dial(&mut self, key: usize, waiter: Option<u64>) -> u64 {
-        let number = self.number(2);
-        self.dials.push(Dial { number, key, waiter, collected: false });
-        number
-    }
-
-    pub(super) fn end_dial(&mut self, number: u64) -> Dial {
-        let at = self.dials.iter().position(|dial| dial.number == number).expect("a live dial");
-        self.dials.remove(at)
-    }
-
-    /// A waiter leaves: its dial goes on for others, its permit does not if it was not collected.
-    pub(super) fn leave_dial(&mut self, waiter: u64) {
-        self.dials.retain(|dial| dial.waiter != Some(waiter) || dial.collected);
-        for dial in self.dials.iter_mut().filter(|dial| dial.waiter == Some(waiter)) {
-            dial.waiter = None;
-        }
     }
 
     pub(super) fn find_dial(&mut self, number: u64) -> &mut Dial {
@@ -183,24 +207,47 @@ impl Reference {
         self.connections.iter_mut().find(|c| c.number == number).expect("a live connection")
     }
 
-    pub(super) fn has_room(&self, key: usize) -> bool {
-        let open = self.connections.iter().filter(|c| c.key == key).count();
-        let dials = self.dials.iter().filter(|dial| dial.key == key).count();
-        open + dials < self.limits[key].max_connections
+    pub(super) fn open_of(&self, key: usize) -> usize {
+        self.connections.iter().filter(|c| c.key == key).count()
     }
 
-    pub(super) fn make_total_room(&mut self) -> bool {
-        if !self.has_total_room()
-            && let Some(&oldest) = self.idle.last()
-        {
-            self.close_connection(oldest, CloseReason::MaxTotal);
+    pub(crate) fn has_room(&self, key: usize) -> bool {
+        let closing = self.closing.iter().filter(|&&(_, of)| of == key).count();
+        let taken = self.open_of(key) + self.connecting(key) + closing;
+        taken < self.limits[key].max_connections
+    }
+
+    pub(super) fn make_room_at_once(&mut self, key: usize, now: Instant) -> bool {
+        if !self.has_room(key) && !self.take_place(Some(key)) {
+            return false;
         }
-        self.has_total_room()
+        if self.has_total_room() || self.take_place(None) {
+            return true;
+        }
+        let Some(&oldest) = self.idle.last() else { return false };
+        self.close_connection(oldest, CloseReason::MaxTotal, now);
+        self.take_place(None)
+    }
+
+    /// The place of a connection that is closed before the call's permit is used.
+    fn take_place(&mut self, of: Option<usize>) -> bool {
+        let own = |closed: &&mut Closed| closed.has_place && of.is_none_or(|of| closed.key == of);
+        let Some(closed) = self.closed.iter_mut().find(own) else { return false };
+        closed.has_place = false;
+        let number = closed.number;
+        self.closing.retain(|&(other, _)| other != number);
+        true
+    }
+
+    pub(crate) fn close_finished(&mut self, number: u64, now: Instant) {
+        let before = self.closing.len();
+        self.closing.retain(|&(other, _)| other != number);
+        assert_eq!(self.closing.len() + 1, before, "{number} was closing");
+        self.settle(now);
     }
 
     pub(super) fn uncovered(&self, key: usize, waiters: usize) -> usize {
-        let dials = self.dials.iter().filter(|dial| dial.key == key).count();
-        waiters.saturating_sub(dials * self.origins[key].expected_slots)
+        waiters.saturating_sub(self.connecting(key) * self.origins[key].expected_slots)
     }
 
     /// Free slots, then room go to who waits for them.
@@ -212,28 +259,8 @@ impl Reference {
                 self.serve(number, now);
             }
         }
-        self.offer_dials();
-    }
-
-    /// Gives permits to waiters without a dial in order of arrival, while the limits allow.
-    fn offer_dials(&mut self) {
-        if self.is_closed {
-            return;
-        }
-        let next = |reference: &Self| {
-            let undialled = |waiter: &&Waiter| {
-                waiter.state == State::Queued
-                    && reference.wants_dial(waiter.key)
-                    && reference.dials.iter().all(|dial| dial.waiter != Some(waiter.number))
-            };
-            reference.waiters.iter().find(undialled).map(|waiter| (waiter.key, waiter.number))
-        };
-        while let Some((key, waiter)) = next(self) {
-            if !self.make_total_room() {
-                return;
-            }
-            self.dial(key, Some(waiter));
-        }
+        self.forget_failures();
+        self.offer_dials(now);
     }
 
     pub(super) fn lendable(&mut self, key: usize, now: Instant) -> Option<u64> {
@@ -251,7 +278,7 @@ impl Reference {
                 Scheduling::Fifo => idle.last(),
             }?;
             match self.find(number).expired(now) {
-                Some(reason) => self.close_connection(number, reason),
+                Some(reason) => self.close_connection(number, reason, now),
                 None => return Some(number),
             }
         }
@@ -281,12 +308,13 @@ impl Reference {
             let lease = self.lend(number, true, now);
             self.leave_dial(waiter);
             self.find_waiter(waiter).state = State::Leased(lease);
+            self.find_waiter(waiter).patience = None;
         }
         self.place(number);
         if self.origins[key].idle.len() > self.limits[key].max_idle
             && let Some(&oldest) = self.origins[key].idle.last()
         {
-            self.close_connection(oldest, CloseReason::MaxIdle);
+            self.close_connection(oldest, CloseReason::MaxIdle, now);
         }
     }
 
@@ -295,7 +323,7 @@ impl Reference {
         let exhausted = connection.exhausted(&self.limits[connection.key]);
         let over = connection.retired.or(exhausted).or(connection.expired(now));
         match over.filter(|_| connection.leased == 0) {
-            Some(reason) => self.close_connection(number, reason),
+            Some(reason) => self.close_connection(number, reason, now),
             None => {
                 self.retire_if_outlived(number, now);
                 self.serve(number, now);
@@ -343,11 +371,15 @@ impl Reference {
         self.origins[key].partial.retain(|&other| other != number);
     }
 
-    pub(super) fn close_connection(&mut self, number: u64, reason: CloseReason) {
-        let key = self.find(number).key;
+    pub(super) fn close_connection(&mut self, number: u64, reason: CloseReason, now: Instant) {
+        let Connection { key, requests, opened_at, .. } = *self.find(number);
+        if requests == 0 && now - opened_at < self.refill_pause(key) {
+            self.pause_refill(key, now);
+        }
         self.unlist(number);
         self.connections.retain(|connection| connection.number != number);
-        self.closed.push((number, reason));
+        self.closed.push(Closed { number, key, reason, has_place: true });
+        self.closing.push((number, key));
         self.count(key, |counters| {
             counters.closed += 1;
             counters.closed_by_reason[reason.index()] += 1;
@@ -362,6 +394,8 @@ impl Origin {
             idle: Vec::new(),
             partial: Vec::new(),
             expected_slots: limits.expected_slots.max(1) as usize,
+            failures: None,
+            refill_at: None,
             counters: Counters::default(),
         }
     }
