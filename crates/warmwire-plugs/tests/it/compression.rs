@@ -47,7 +47,7 @@ async fn send(agent: &Agent, request: http::Request<Body>) -> http::Response<Bod
 }
 
 async fn whole(response: http::Response<Body>) -> Result<Bytes, Error> {
-    response.into_body().collect().await.map(|body| body.to_bytes())
+    response.into_body().collect().await.map(http_body_util::Collected::to_bytes)
 }
 
 #[tokio::test]
