@@ -42,6 +42,7 @@ mod reaper;
 mod release;
 mod request;
 mod response;
+mod route;
 mod send;
 mod service;
 mod stats;

@@ -21,6 +21,7 @@ use crate::key::{Address, Key, OriginName};
 use crate::policy::{OwnTimeouts, Policies, Timeouts};
 use crate::release::release;
 use crate::response::{ConnectionInfo, Response};
+use crate::route::OwnRoute;
 use crate::stats;
 use crate::trace::{Timer, Trace, close_reason, deadline, earlier, is_lost};
 use crate::wire::Fault;
@@ -35,6 +36,8 @@ pub(crate) struct RequestParts {
     pub(crate) headers: HeaderMap,
     /// This request's own Unix socket.
     pub(crate) unix: Option<Arc<Path>>,
+    /// `None` if it is the origin's, as in most requests.
+    pub(crate) route: Option<Box<OwnRoute>>,
     /// `None` if all are those of the origin, as in most requests.
     pub(crate) timeouts: Option<Box<OwnTimeouts>>,
     /// What the caller says about sending the request twice; otherwise the method tells.
@@ -83,8 +86,8 @@ impl RequestParts {
     fn acquire(&self, core: &Arc<Core>, now: Instant) -> Result<(Acquired, Key), Error> {
         let mut known = None;
         let unix = self.unix.as_ref();
-        let acquired = match (&self.base, unix) {
-            (Some(base), None) => core.acquire(now.into_std(), |pool| {
+        let acquired = match (&self.base, unix, &self.route) {
+            (Some(base), None, None) => core.acquire(now.into_std(), |pool| {
                 let origin = origin_of(pool, &base.key);
                 known = pool.key(origin).cloned();
                 origin
@@ -93,12 +96,25 @@ impl RequestParts {
                 let config = &core.hooks.config;
                 let unix = unix.or(config.unix_socket.as_ref());
                 let address = Address::of(self.authority(), unix.map(AsRef::as_ref))?;
-                core.acquire(now.into_std(), |pool| {
-                    let origin = pool.find(&address).unwrap_or_else(|| {
-                        insert(pool, Key::new(&address, config.policies.of(&address)))
-                    });
+                let own = self
+                    .route
+                    .as_ref()
+                    .and_then(|route| route.apart(&address, config.policies.of(&address).as_ref()));
+                let address = address.by(own.as_ref());
+                let acquired = core.acquire_known(now.into_std(), |pool| {
+                    let origin = pool.find(&address)?;
                     known = pool.key(origin).cloned();
-                    origin
+                    Some(origin)
+                });
+                acquired.unwrap_or_else(|| {
+                    // Made outside the lock: which proxy an origin has may be for the caller's
+                    // own code to say.
+                    let key = Key::new(&address, config.policies.of(&address));
+                    core.acquire(now.into_std(), |pool| {
+                        let origin = pool.find(&key).unwrap_or_else(|| insert(pool, key));
+                        known = pool.key(origin).cloned();
+                        origin
+                    })
                 })
             }
         };

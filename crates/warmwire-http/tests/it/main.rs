@@ -10,6 +10,7 @@ mod lifecycle;
 mod limits;
 mod policies;
 mod reuse;
+mod route;
 mod stats_events;
 mod timers;
 mod tls;
