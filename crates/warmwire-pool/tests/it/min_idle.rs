@@ -1,8 +1,10 @@
 //! Connections that are kept ready.
 
+use std::time::Duration;
+
 use warmwire_pool::{CloseReason, Limits, Permit, Verdict};
 
-use crate::support::{MILLISECOND, SECOND, Sim};
+use crate::support::{SECOND, Sim};
 
 /// What a driver does at a deadline: the dials that the pool asks for.
 fn refills(sim: &mut Sim) -> Vec<Permit> {
@@ -162,7 +164,7 @@ fn f090_an_origin_that_keeps_connections_ready_is_not_forgotten_until_the_pool_c
 
 #[test]
 fn what_would_close_at_once_is_not_dialled() {
-    let zero = Some(0 * MILLISECOND);
+    let zero = Some(Duration::ZERO);
     for limits in [
         Limits { max_idle: 0, ..Limits::default() },
         Limits { idle_timeout: zero, ..Limits::default() },
