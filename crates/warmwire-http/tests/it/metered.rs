@@ -85,6 +85,7 @@ async fn connections_and_requests_are_measured_by_the_conventions() {
     let under_way = Metrics::of(&snapshotter);
     assert_eq!(under_way.gauge(ACTIVE_REQUESTS, ""), 1.0);
     assert_eq!(under_way.open(), (1.0, 0.0));
+    assert_eq!(under_way.counter(REQUESTS, "warmwire.connection.reused=false"), 1);
 
     pending.await.unwrap().text().await.unwrap();
     agent.get(MEMORY).send().await.unwrap().text().await.unwrap();
@@ -98,7 +99,6 @@ async fn connections_and_requests_are_measured_by_the_conventions() {
     assert!(durations.len() == 2 && durations.iter().all(|took| (2.0..2.1).contains(took)));
     let lived = end.histogram(CONNECTION_DURATION, "");
     assert!(lived.len() == 1 && (4.0..4.1).contains(&lived[0]), "{lived:?}");
-    assert_eq!(end.counter(REQUESTS, "warmwire.connection.reused=false"), 1);
     assert_eq!(end.counter(REQUESTS, "warmwire.connection.reused=true"), 1);
     assert_eq!(end.counter(CONNECTIONS_CLOSED, "warmwire.close.reason=shutdown"), 1);
 }
