@@ -35,6 +35,7 @@ mod error;
 mod event;
 mod incoming;
 mod key;
+mod observe;
 mod policy;
 mod pooled;
 mod random;
@@ -57,6 +58,9 @@ pub use builder::{AgentBuilder, OriginPolicy};
 pub use error::{Error, ErrorKind, Phase, Sent};
 pub use event::Event;
 pub use key::OriginName;
+#[cfg(feature = "metrics")]
+#[doc(inline)]
+pub use observe::names as metrics;
 pub use request::RequestBuilder;
 pub use response::{ConnectionInfo, Response, Timings};
 pub use stats::{ClosedCounts, OriginStats, Stats, TimeoutCounts};

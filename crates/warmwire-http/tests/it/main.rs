@@ -8,10 +8,14 @@ mod drops;
 mod errors;
 mod lifecycle;
 mod limits;
+#[cfg(feature = "metrics")]
+mod metered;
 mod policies;
 mod reuse;
 mod route;
 mod stats_events;
 mod timers;
 mod tls;
+#[cfg(feature = "tracing")]
+mod traced;
 mod transports;
