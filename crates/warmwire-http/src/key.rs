@@ -273,6 +273,10 @@ impl OriginName {
         OriginName(key.clone())
     }
 
+    pub(crate) fn policy(&self) -> &Policy {
+        self.0.policy()
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         self.0.name()

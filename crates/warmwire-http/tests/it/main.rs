@@ -8,6 +8,7 @@ mod errors;
 mod lifecycle;
 mod limits;
 mod policies;
+mod redirects;
 mod reuse;
 mod stats_events;
 mod timers;
