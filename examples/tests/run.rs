@@ -16,6 +16,23 @@ fn run(program: &str, wanted: &[&str]) {
 }
 
 #[test]
+fn compression() {
+    let wanted = ["content-encoding: None", "read: 22000 bytes", "on the wire: less"];
+    run(env!("CARGO_BIN_EXE_compression"), &wanted);
+}
+
+#[test]
+fn cookies() {
+    run(env!("CARGO_BIN_EXE_cookies"), &["before: who are you?", "after: session=42"]);
+}
+
+#[test]
+fn tower() {
+    let wanted = ["answer: third time lucky", "attempts: 3", "connections: 1"];
+    run(env!("CARGO_BIN_EXE_tower"), &wanted);
+}
+
+#[test]
 fn mock() {
     let wanted = ["balance: 42 €", "requests: 3", "repeated by the agent: 1"];
     run(env!("CARGO_BIN_EXE_mock"), &wanted);

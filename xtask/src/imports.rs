@@ -117,7 +117,21 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         ],
     ),
     ("warmwire-interop", &[], &["tokio"]),
-    ("warmwire-examples", &["warmwire"], &["tokio"]),
+    (
+        "warmwire-examples",
+        &["warmwire"],
+        &[
+            "async-compression",
+            "bytes",
+            "http",
+            "http-body-util",
+            "hyper",
+            "hyper-util",
+            "tokio",
+            "tower",
+            "tower-http",
+        ],
+    ),
     (
         "warmwire-users",
         &["warmwire"],

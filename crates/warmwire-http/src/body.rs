@@ -1,5 +1,6 @@
 //! Bodies, of requests and of responses.
 
+use std::any::Any;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
@@ -39,12 +40,20 @@ impl Body {
         Body(Kind::Empty)
     }
 
-    /// Any body of the `http-body` ecosystem.
+    /// Any body of the `http-body` ecosystem; a `Body` stays as it is.
+    ///
+    /// What it fails with becomes the source of an error of kind [`ErrorKind::RequestBody`]; an
+    /// [`Error`] stays as it is, so that a layer may wrap the body of a response.
     pub fn new<B>(body: B) -> Body
     where
         B: HttpBody + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        let mut body = Some(body);
+        if let Some(same) = (&mut body as &mut dyn Any).downcast_mut::<Option<Body>>() {
+            return same.take().unwrap_or_default();
+        }
+        let Some(body) = body else { return Body::empty() };
         if body.is_end_stream() {
             return Body::empty();
         }
@@ -126,10 +135,7 @@ impl HttpBody for Body {
                 self.0 = Kind::Empty;
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
-            Kind::Stream(body) => body.get_mut().as_mut().poll_frame(cx).map_err(|error| {
-                Error::new(ErrorKind::RequestBody, Phase::Send, format!("the body failed: {error}"))
-                    .with_source(error)
-            }),
+            Kind::Stream(body) => body.get_mut().as_mut().poll_frame(cx).map_err(explain),
             Kind::Incoming(incoming) => incoming.poll_frame(cx),
         }
     }
@@ -148,6 +154,16 @@ impl HttpBody for Body {
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::Stream(_) => SizeHint::default(),
             Kind::Incoming(incoming) => incoming.size_hint(),
+        }
+    }
+}
+
+fn explain(error: BoxError) -> Error {
+    match error.downcast::<Error>() {
+        Ok(error) => *error,
+        Err(error) => {
+            Error::new(ErrorKind::RequestBody, Phase::Send, format!("the body failed: {error}"))
+                .with_source(error)
         }
     }
 }

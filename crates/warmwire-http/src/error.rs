@@ -215,6 +215,20 @@ impl Error {
         self.0.elapsed
     }
 
+    /// An error of kind [`ErrorKind::Decode`], for layers that change the bodies of responses.
+    pub fn decode(
+        text: impl Into<String>,
+        source: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Error {
+        Error::new(ErrorKind::Decode, Phase::Body, text).with_sent(Sent::Yes).with_source(source)
+    }
+
+    /// Tells of which exchange the error is a part, as a response's extensions know.
+    pub fn on(self, connection: ConnectionInfo, timings: Timings) -> Error {
+        let origin = connection.origin().clone();
+        self.with_exchange(Some(origin), Some(connection), timings, timings.total())
+    }
+
     /// An error of a request that has not begun.
     pub(crate) fn request(kind: ErrorKind, text: impl Into<String>) -> Error {
         Error::new(kind, Phase::Prepare, text)

@@ -14,6 +14,7 @@ use warmwire_net::Target;
 
 use crate::error::{Error, ErrorKind};
 use crate::policy::Policy;
+use crate::route::OwnRoute;
 
 /// Whether TLS is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,8 +42,8 @@ impl Scheme {
 /// Where a request goes: all that decides which connections it may use, borrowed from the request
 /// so that finding a connection allocates nothing.
 ///
-/// TLS settings, resolver, local address and the rest that also affects trust or route are one
-/// for all requests of an agent, and no two agents share a pool.
+/// The resolver and the rest that also affects trust or route are one for all requests of an agent,
+/// and no two agents share a pool.
 #[derive(Clone, Debug)]
 pub(crate) struct Address<'a> {
     pub(crate) scheme: Scheme,
@@ -51,6 +52,8 @@ pub(crate) struct Address<'a> {
     pub(crate) host: Cow<'a, str>,
     pub(crate) port: u16,
     pub(crate) unix: Option<&'a Path>,
+    /// What the request says of its route; `None` goes the origin's way.
+    route: Option<&'a OwnRoute>,
     hash: u64,
 }
 
@@ -93,7 +96,13 @@ impl<'a> Address<'a> {
 
     fn new(scheme: Scheme, host: Cow<'a, str>, port: u16, unix: Option<&'a Path>) -> Self {
         let hash = HASHER.hash_one((scheme, port, lower_case(&host), unix));
-        Address { scheme, host, port, unix, hash }
+        Address { scheme, host, port, unix, route: None, hash }
+    }
+
+    /// The same address by a route of its own.
+    pub(crate) fn by(self, route: Option<&'a OwnRoute>) -> Self {
+        let hash = route.map_or(self.hash, |route| self.hash ^ HASHER.hash_one(route));
+        Address { route, hash, ..self }
     }
 
     /// As [`OriginName`] shows it.
@@ -101,12 +110,16 @@ impl<'a> Address<'a> {
         let &Address { scheme, port, unix, .. } = self;
         let host = lower_case(&self.host);
         let bracketed = if host.contains(':') { format!("[{host}]").into() } else { host };
-        match unix {
+        let mut name = match unix {
             Some(path) if scheme == Scheme::Http => format!("unix:{}", path.display()),
             Some(path) => format!("https://{bracketed} over unix:{}", path.display()),
             None if port == scheme.default_port() => format!("{}://{bracketed}", scheme.as_str()),
             None => format!("{}://{bracketed}:{port}", scheme.as_str()),
+        };
+        if let Some(route) = self.route {
+            name.push_str(&route.to_string());
         }
+        name
     }
 }
 
@@ -156,6 +169,7 @@ impl Equivalent<Key> for Address<'_> {
             && own.port == self.port
             && own.host.eq_ignore_ascii_case(&self.host)
             && own.unix.as_deref() == self.unix
+            && own.route.as_deref() == self.route
     }
 }
 
@@ -168,6 +182,7 @@ struct Inner {
     host: Box<str>,
     port: u16,
     unix: Option<Box<Path>>,
+    route: Option<Box<OwnRoute>>,
     name: Box<str>,
     /// Of the address; see [`Address`].
     hash: u64,
@@ -195,6 +210,7 @@ impl Key {
             host: host.into(),
             port: address.port,
             unix: address.unix.map(Box::from),
+            route: address.route.cloned().map(Box::new),
             name: name.into(),
             hash: address.hash,
             policy,
@@ -203,12 +219,13 @@ impl Key {
     }
 
     pub(crate) fn address(&self) -> Address<'_> {
-        let Inner { scheme, host, port, unix, hash, .. } = &*self.0;
+        let Inner { scheme, host, port, unix, route, hash, .. } = &*self.0;
         Address {
             scheme: *scheme,
             host: Cow::Borrowed(host),
             port: *port,
             unix: unix.as_deref(),
+            route: route.as_deref(),
             hash: *hash,
         }
     }
@@ -219,11 +236,16 @@ impl Key {
     }
 
     pub(crate) fn target(&self) -> Target {
+        let Inner { scheme, host, port, unix, route, policy, .. } = &*self.0;
+        let route = route.as_deref();
+        let tls = route.and_then(|route| route.tls.as_ref()).unwrap_or(&policy.tls);
+        let local_address = route.and_then(|route| route.local_address);
         Target {
-            host: self.0.host.to_string(),
-            port: self.0.port,
-            unix: self.0.unix.as_deref().map(Path::to_path_buf),
-            tls: self.0.scheme == Scheme::Https,
+            host: host.to_string(),
+            port: *port,
+            unix: unix.as_deref().map(Path::to_path_buf),
+            tls: (*scheme == Scheme::Https).then(|| tls.clone()),
+            local_address: local_address.unwrap_or(policy.local_address),
         }
     }
 
@@ -264,7 +286,9 @@ impl Hash for Key {
 /// The name of an origin as events, errors and statistics show it: `https://api.example.com`,
 /// `http://[::1]:8080`, `unix:/run/docker.sock`.
 ///
-/// An origin is everything that connections may be shared by: scheme, host, port and Unix socket.
+/// An origin is everything that connections may be shared by: scheme, host, port and Unix socket,
+/// and what a request says of its route. That stands behind the URL: `https://api.example.com from
+/// 10.0.0.2 (tls 1)` is reached from an address and with TLS settings of the request's own.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct OriginName(Key);
 

@@ -43,6 +43,7 @@ mod redirect;
 mod release;
 mod request;
 mod response;
+mod route;
 mod send;
 mod service;
 mod stats;

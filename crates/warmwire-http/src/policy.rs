@@ -1,15 +1,17 @@
-//! What may differ from origin to origin: limits and timers.
+//! What may differ from origin to origin: limits, timers and the route.
 //!
 //! A policy is looked up once, when an origin's key is made, and lives in the key. So it costs
 //! requests nothing, and an origin that was forgotten and comes back has it again.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
 use tokio::time::Instant;
+use warmwire_net::Tls;
 use warmwire_pool::Limits;
 
 use crate::key::{Address, Scheme, lower_case};
@@ -30,6 +32,8 @@ pub(crate) struct Policy {
     pub(crate) drain: Drain,
     pub(crate) redirects: RedirectPolicy,
     pub(crate) h1: warmwire_h1::Limits,
+    pub(crate) tls: Tls,
+    pub(crate) local_address: Option<IpAddr>,
 }
 
 /// The timers of one request; `None` for one that is off.
@@ -72,6 +76,8 @@ impl Default for Policy {
             drain: Drain { bytes: 64 * 1024, time: Duration::from_millis(50) },
             redirects: RedirectPolicy::none(),
             h1: warmwire_h1::Limits::default(),
+            tls: Tls::new(),
+            local_address: None,
         }
     }
 }

@@ -198,21 +198,31 @@ where
         now: Instant,
         origin: impl FnOnce(&mut Pool<K, C, E>) -> OriginId,
     ) -> Acquired<K, C, E, H> {
+        let known = self.acquire_known(now, |pool| Some(origin(pool)));
+        known.expect("the closure always gives an origin")
+    }
+
+    /// As [`acquire`](Self::acquire), of an origin that is known already; `None` if it is not.
+    pub(crate) fn acquire_known(
+        self: &Arc<Self>,
+        now: Instant,
+        origin: impl FnOnce(&mut Pool<K, C, E>) -> Option<OriginId>,
+    ) -> Option<Acquired<K, C, E, H>> {
         let (answer, connection) = self.with_at(now, |pool, now, actions| {
-            let origin = origin(pool);
+            let origin = origin(pool)?;
             let answer = pool.acquire(origin, now, actions);
             let connection = match &answer {
                 Acquire::Reuse(lease) => take(pool, lease),
                 _ => C::default(),
             };
-            (answer, connection)
-        });
-        match answer {
+            Some((answer, connection))
+        })?;
+        Some(match answer {
             Acquire::Reuse(lease) => Acquired::Lease(self.lease(lease, connection)),
             Acquire::Open(permit, id) => Acquired::Open(self.permit(permit), self.waiter(id)),
             Acquire::Wait(id) => Acquired::Wait(self.waiter(id)),
             Acquire::Refuse(reason) => Acquired::Refused(reason),
-        }
+        })
     }
 
     /// Room for a connection that no request waits for.

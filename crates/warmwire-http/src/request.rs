@@ -1,6 +1,7 @@
 //! Requests on their way to being sent.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Uri};
 use serde::Serialize;
+use warmwire_net::Tls;
 
 use crate::agent::Agent;
 use crate::body::Body;
@@ -45,6 +47,7 @@ impl RequestBuilder {
             base: None,
             headers: HeaderMap::new(),
             unix: None,
+            route: None,
             own: None,
             idempotent: None,
         };
@@ -160,6 +163,27 @@ impl RequestBuilder {
     pub fn unix_socket(self, path: impl Into<PathBuf>) -> RequestBuilder {
         let path: Arc<std::path::Path> = path.into().into();
         self.with(|request| request.unix = Some(path))
+    }
+
+    /// [`AgentBuilder::tls`](crate::AgentBuilder::tls) for this request. It uses connections and
+    /// sessions that were opened with this `Tls` or a clone of it, and no others: keep one `Tls`
+    /// for requests that may share them.
+    pub fn tls(self, tls: Tls) -> RequestBuilder {
+        self.try_with(|request| {
+            tls.check().map_err(|error| {
+                let text = format!("tls: {error}");
+                Error::request(ErrorKind::InvalidConfig, text).with_source(error)
+            })?;
+            request.route.get_or_insert_default().tls = Some(tls);
+            Ok(())
+        })
+    }
+
+    /// [`AgentBuilder::local_address`](crate::AgentBuilder::local_address) for this request;
+    /// `None` is the system's choice. It uses connections from this address and no others.
+    pub fn local_address(self, address: impl Into<Option<IpAddr>>) -> RequestBuilder {
+        let address = address.into();
+        self.with(|request| request.route.get_or_insert_default().local_address = Some(address))
     }
 
     /// [`AgentBuilder::timeout`](crate::AgentBuilder::timeout) for this request.

@@ -1,5 +1,6 @@
 //! A request from its start to its response's head: checkout, exchange, and at most one repeat.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -22,6 +23,7 @@ use crate::policy::{Own, Policies, Timeouts};
 use crate::redirect::{Following, Rules, follow};
 use crate::release::release;
 use crate::response::{ConnectionInfo, Response};
+use crate::route::OwnRoute;
 use crate::stats;
 use crate::trace::{Timer, Trace, close_reason, deadline, earlier, is_lost};
 use crate::wire::Fault;
@@ -36,7 +38,9 @@ pub(crate) struct RequestParts {
     pub(crate) headers: HeaderMap,
     /// This request's own Unix socket.
     pub(crate) unix: Option<Arc<Path>>,
-    /// `None` if all is as the origin has it, as in most requests.
+    /// `None` if it is the origin's, as in most requests.
+    pub(crate) route: Option<Box<OwnRoute>>,
+    /// `None` if all else is as the origin has it, as in most requests.
     pub(crate) own: Option<Box<Own>>,
     /// What the caller says about sending the request twice; otherwise the method tells.
     pub(crate) idempotent: Option<bool>,
@@ -105,23 +109,35 @@ impl RequestParts {
     /// Asks for a connection, and gives the key under which the pool has the origin.
     fn acquire(&self, core: &Arc<Core>, now: Instant) -> Result<(Acquired, Key), Error> {
         let mut known = None;
-        let unix = self.unix.as_ref();
-        let acquired = match (&self.base, unix) {
-            (Some(base), None) => core.acquire(now.into_std(), |pool| {
+        let acquired = match (&self.base, &self.unix, &self.route) {
+            (Some(base), None, None) => core.acquire(now.into_std(), |pool| {
                 let origin = origin_of(pool, &base.key);
                 known = pool.key(origin).cloned();
                 origin
             }),
             _ => {
                 let config = &core.hooks.config;
-                let unix = unix.or(config.unix_socket.as_ref());
-                let address = Address::of(self.authority(), unix.map(AsRef::as_ref))?;
-                core.acquire(now.into_std(), |pool| {
-                    let origin = pool.find(&address).unwrap_or_else(|| {
-                        insert(pool, Key::new(&address, config.policies.of(&address)))
-                    });
+                let unix = self.unix(config);
+                let address = Address::of(self.authority(), unix.as_deref())?;
+                let own = self
+                    .route
+                    .as_ref()
+                    .and_then(|route| route.apart(&address, config.policies.of(&address).as_ref()));
+                let address = address.by(own.as_ref());
+                let acquired = core.acquire_known(now.into_std(), |pool| {
+                    let origin = pool.find(&address)?;
                     known = pool.key(origin).cloned();
-                    origin
+                    Some(origin)
+                });
+                acquired.unwrap_or_else(|| {
+                    // Made outside the lock: which proxy an origin has may be for the caller's
+                    // own code to say.
+                    let key = Key::new(&address, config.policies.of(&address));
+                    core.acquire(now.into_std(), |pool| {
+                        let origin = pool.find(&key).unwrap_or_else(|| insert(pool, key));
+                        known = pool.key(origin).cloned();
+                        origin
+                    })
                 })
             }
         };
@@ -178,16 +194,10 @@ pub(crate) fn send(
             }
         };
         match onward(agent, request, spare, end, started) {
-            Onward::Arrived(end) => end,
-            Onward::Following(following) => following.await,
+            ControlFlow::Break(end) => end,
+            ControlFlow::Continue(following) => following.await,
         }
     }
-}
-
-/// What comes of a response.
-enum Onward {
-    Arrived(Result<Response, Error>),
-    Following(Following),
 }
 
 /// Begins to follow the redirect that a response may be. No part of `send`, whose future would then
@@ -198,14 +208,16 @@ fn onward(
     spare: Option<Body>,
     end: Result<Response, Error>,
     started: Instant,
-) -> Onward {
+) -> ControlFlow<Result<Response, Error>, Following> {
     let response = match end {
         Ok(response) if response.status().is_redirection() => response,
-        end => return Onward::Arrived(end),
+        end => return ControlFlow::Break(end),
     };
     match request.redirects(&response) {
-        None => Onward::Arrived(Ok(response)),
-        Some(rules) => Onward::Following(follow(agent, request, spare, response, rules, started)),
+        None => ControlFlow::Break(Ok(response)),
+        Some(rules) => {
+            ControlFlow::Continue(follow(agent, request, spare, response, rules, started))
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! How one transport is opened; the place where a caller can put another way.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use tokio::net::TcpStream;
@@ -80,9 +80,10 @@ impl TcpConnect {
     pub(crate) async fn connect(
         &self,
         addresses: Vec<SocketAddr>,
+        from: Option<IpAddr>,
         tried: &mut Tried,
     ) -> Option<(SocketAddr, TcpStream)> {
         let delay = self.happy_eyeballs_delay.max(Duration::from_millis(10));
-        race(addresses, delay, tried, |address| self.socket.connect(address)).await
+        race(addresses, delay, tried, |address| self.socket.connect(address, from)).await
     }
 }

@@ -26,8 +26,11 @@ pub struct Target {
     /// The Unix socket that is connected to in place of host and port. On Linux a path that
     /// begins with `@` names an abstract socket.
     pub unix: Option<PathBuf>,
-    /// Whether TLS is spoken.
-    pub tls: bool,
+    /// The TLS settings; `None` speaks no TLS.
+    pub tls: Option<Tls>,
+    /// The local address to connect from; `None` is the system's choice. It has no meaning for
+    /// Unix sockets and a caller's own streams.
+    pub local_address: Option<IpAddr>,
 }
 
 /// How long each phase of opening a connection took; zero for a phase that was not needed.
@@ -63,8 +66,6 @@ pub struct Connector {
     pub tcp: TcpConnect,
     /// Connects in place of the built-in TCP connect where it is set (never for Unix sockets).
     pub custom: Option<Arc<dyn Connect>>,
-    /// TLS settings of all targets.
-    pub tls: Tls,
 }
 
 impl Connector {
@@ -86,10 +87,12 @@ impl Connector {
     ) -> Result<Connected, ConnectError> {
         let mut progress = Progress::new(timeout, entered);
         match self.transport(target, &mut progress).await {
-            Ok(transport) if !target.tls => Ok(transport.plain(progress.finish())),
-            // Boxed, as all but the plain TCP connect is: a handshake's future is three times as
-            // large as the rest, and a burst of plain connects would carry the room for it.
-            Ok(transport) => Box::pin(self.secure(target, transport, progress)).await,
+            Ok(transport) => match &target.tls {
+                None => Ok(transport.plain(progress.finish())),
+                // Boxed, as all but the plain TCP connect is: a handshake's future is three times as
+                // large as the rest, and a burst of plain connects would carry the room for it.
+                Some(tls) => Box::pin(secure(tls, &target.host, transport, progress)).await,
+            },
             Err(fault) => Err(progress.failed(fault)),
         }
     }
@@ -115,7 +118,7 @@ impl Connector {
                 let socket = Socket::Custom(SyncWrapper::new(stream));
                 Ok(Transport::without_addresses(socket))
             }
-            None => self.tcp(addresses, progress).await,
+            None => self.tcp(addresses, target.local_address, progress).await,
         }
     }
 
@@ -139,10 +142,11 @@ impl Connector {
     async fn tcp(
         &self,
         addresses: Vec<SocketAddr>,
+        from: Option<IpAddr>,
         progress: &mut Progress<'_>,
     ) -> Result<Transport, ConnectFault> {
         let mut tried = Tried::default();
-        let won = progress.within(self.tcp.connect(addresses, &mut tried)).await;
+        let won = progress.within(self.tcp.connect(addresses, from, &mut tried)).await;
         progress.attempts = tried.into_attempts();
         match won? {
             Some((address, stream)) => Ok(Transport {
@@ -157,24 +161,24 @@ impl Connector {
             }
         }
     }
+}
 
-    async fn secure(
-        &self,
-        target: &Target,
-        transport: Transport,
-        mut progress: Progress<'_>,
-    ) -> Result<Connected, ConnectError> {
-        progress.enter(ConnectPhase::Tls);
-        let Transport { socket, local, remote } = transport;
-        let handshake = self.tls.handshake(&target.host, socket);
-        match progress.within(handshake).await.and_then(|done| done) {
-            Ok((stream, info)) => {
-                let stream = Stream::Tls(Box::new(stream));
-                let (tls, phases) = (Some(info), progress.finish());
-                Ok(Connected { stream, local, remote, tls, phases })
-            }
-            Err(fault) => Err(progress.failed(fault)),
+async fn secure(
+    tls: &Tls,
+    host: &str,
+    transport: Transport,
+    mut progress: Progress<'_>,
+) -> Result<Connected, ConnectError> {
+    progress.enter(ConnectPhase::Tls);
+    let Transport { socket, local, remote } = transport;
+    let handshake = tls.handshake(host, socket);
+    match progress.within(handshake).await.and_then(|done| done) {
+        Ok((stream, info)) => {
+            let stream = Stream::Tls(Box::new(stream));
+            let (tls, phases) = (Some(info), progress.finish());
+            Ok(Connected { stream, local, remote, tls, phases })
         }
+        Err(fault) => Err(progress.failed(fault)),
     }
 }
 

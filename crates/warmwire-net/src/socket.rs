@@ -19,8 +19,6 @@ pub struct SocketOptions {
     pub keepalive_interval: Duration,
     /// Probes without an answer after which the kernel gives the connection up. Default 3.
     pub keepalive_retries: u32,
-    /// The local address to connect from. Default: the system's choice.
-    pub local_address: Option<IpAddr>,
 }
 
 impl Default for SocketOptions {
@@ -30,19 +28,22 @@ impl Default for SocketOptions {
             keepalive_idle: Some(Duration::from_secs(15)),
             keepalive_interval: Duration::from_secs(15),
             keepalive_retries: 3,
-            local_address: None,
         }
     }
 }
 
 impl SocketOptions {
-    /// Connects to one address with these options.
-    pub(crate) async fn connect(&self, address: SocketAddr) -> io::Result<TcpStream> {
+    /// Connects to one address with these options, from a local address if one is given.
+    pub(crate) async fn connect(
+        &self,
+        address: SocketAddr,
+        from: Option<IpAddr>,
+    ) -> io::Result<TcpStream> {
         let socket = match address {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
             SocketAddr::V6(_) => TcpSocket::new_v6()?,
         };
-        if let Some(local) = self.local_address {
+        if let Some(local) = from {
             socket.bind(SocketAddr::new(local, 0))?;
         }
         let stream = socket.connect(address).await?;

@@ -5,23 +5,19 @@
 //! exchange that servers have begun to prefer. It builds with a C compiler alone.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rustls::client::Resumption;
-use rustls::client::danger::ServerCertVerifier;
-use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{
-    ClientConfig, HandshakeKind, ProtocolVersion, RootCertStore, SupportedProtocolVersion,
-};
-use rustls_platform_verifier::Verifier;
+use rustls::{ClientConfig, HandshakeKind, ProtocolVersion};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use self::settings::{Settings, server_name};
 use crate::{ConnectFault, Socket};
 
 mod danger;
+mod settings;
 
 /// A version of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,21 +79,13 @@ impl std::error::Error for TlsError {}
 /// The platform's roots and its verifier (which also looks at revocation where the platform
 /// does), no client certificate, TLS 1.2 and 1.3, server name indication, 256 sessions.
 #[derive(Clone)]
-pub struct Tls {
-    settings: Settings,
-    built: Arc<OnceLock<Result<Arc<ClientConfig>, TlsError>>>,
-}
+pub struct Tls(Arc<Domain>);
 
-#[derive(Clone)]
-struct Settings {
-    roots: Vec<Vec<u8>>,
-    platform_roots: bool,
-    identity: Option<(Vec<u8>, Vec<u8>)>,
-    versions: (TlsVersion, TlsVersion),
-    server_name: Option<String>,
-    sni: bool,
-    sessions: usize,
-    accept_any: bool,
+/// A trust domain: the settings, and what was built of them.
+struct Domain {
+    settings: Settings,
+    built: OnceLock<Result<Arc<ClientConfig>, TlsError>>,
+    number: OnceLock<u64>,
 }
 
 impl Default for Tls {
@@ -109,17 +97,18 @@ impl Default for Tls {
 impl Tls {
     /// The defaults.
     pub fn new() -> Tls {
-        let settings = Settings {
-            roots: Vec::new(),
-            platform_roots: true,
-            identity: None,
-            versions: (TlsVersion::Tls12, TlsVersion::Tls13),
-            server_name: None,
-            sni: true,
-            sessions: 256,
-            accept_any: false,
-        };
-        Tls { settings, built: Arc::default() }
+        Tls::of(Settings::default())
+    }
+
+    fn of(settings: Settings) -> Tls {
+        Tls(Arc::new(Domain { settings, built: OnceLock::new(), number: OnceLock::new() }))
+    }
+
+    /// A number that tells this value and its clones from all others of the process, for names:
+    /// given when it is first asked for, from 1 on.
+    pub fn number(&self) -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        *self.0.number.get_or_init(|| NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Trusts the certificates of a PEM text, and no longer the platform's. May be called several
@@ -186,14 +175,15 @@ impl Tls {
     /// Says which PEM text holds no certificate or key, that a certificate and a key do not belong
     /// together, which versions make no range, or which name cannot be a server's.
     pub fn check(&self) -> Result<(), TlsError> {
-        self.settings.own_roots()?;
-        if let Some(name) = &self.settings.server_name {
+        let settings = &self.0.settings;
+        settings.own_roots()?;
+        if let Some(name) = &settings.server_name {
             server_name(name)?;
         }
         // Made for what rustls says of it, such as whether certificate and key belong together.
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let verifier = Arc::new(danger::AcceptAny::new(provider.clone()));
-        self.settings.config(provider, verifier).map(|_| ())
+        settings.config(provider, verifier).map(|_| ())
     }
 
     pub(crate) async fn handshake(
@@ -201,10 +191,11 @@ impl Tls {
         host: &str,
         socket: Socket,
     ) -> Result<(TlsStream<Socket>, TlsInfo), ConnectFault> {
+        let Domain { settings, built, .. } = &*self.0;
         // Reading the platform's roots takes milliseconds, so it waits for the first handshake.
-        let config = self.built.get_or_init(|| self.settings.build().map(Arc::new));
+        let config = built.get_or_init(|| settings.build().map(Arc::new));
         let config = config.as_ref().map_err(|error| ConnectFault::Settings(error.clone()))?;
-        let name = self.settings.server_name.as_deref().unwrap_or(host);
+        let name = settings.server_name.as_deref().unwrap_or(host);
         let name = server_name(name).map_err(ConnectFault::Settings)?;
         let connecting = TlsConnector::from(config.clone()).connect(name, socket);
         let stream = connecting.await.map_err(ConnectFault::handshake)?;
@@ -213,125 +204,40 @@ impl Tls {
     }
 
     /// A changed copy is another trust domain: it must not share what the first has built.
-    fn with(mut self, change: impl FnOnce(&mut Settings)) -> Tls {
-        change(&mut self.settings);
-        self.built = Arc::default();
-        self
+    fn with(self, change: impl FnOnce(&mut Settings)) -> Tls {
+        let mut settings = self.0.settings.clone();
+        change(&mut settings);
+        Tls::of(settings)
+    }
+}
+
+/// Two are equal if one is a clone of the other: settings that only look alike are two trust
+/// domains.
+impl PartialEq for Tls {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Tls {}
+
+impl Hash for Tls {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
     }
 }
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings = &self.0.settings;
         // Neither certificates nor keys belong in a log.
         f.debug_struct("Tls")
-            .field("platform_roots", &self.settings.platform_roots)
-            .field("own_roots", &self.settings.roots.len())
-            .field("identity", &self.settings.identity.is_some())
-            .field("versions", &self.settings.versions)
-            .field("accept_any", &self.settings.accept_any)
+            .field("platform_roots", &settings.platform_roots)
+            .field("own_roots", &settings.roots.len())
+            .field("identity", &settings.identity.is_some())
+            .field("versions", &settings.versions)
+            .field("accept_any", &settings.accept_any)
             .finish_non_exhaustive()
-    }
-}
-
-impl Settings {
-    fn build(&self) -> Result<ClientConfig, TlsError> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        self.config(provider.clone(), self.verifier(provider)?)
-    }
-
-    fn config(
-        &self,
-        provider: Arc<CryptoProvider>,
-        verifier: Arc<dyn ServerCertVerifier>,
-    ) -> Result<ClientConfig, TlsError> {
-        let builder = ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&self.versions()?)
-            .map_err(|error| TlsError(format!("TLS versions: {error}")))?
-            .dangerous()
-            .with_custom_certificate_verifier(verifier);
-        let mut config = match self.identity()? {
-            None => builder.with_no_client_auth(),
-            Some((chain, key)) => builder
-                .with_client_auth_cert(chain, key)
-                .map_err(|error| TlsError(format!("client certificate: {error}")))?,
-        };
-        config.enable_sni = self.sni;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        config.resumption = match self.sessions {
-            0 => Resumption::disabled(),
-            sessions => Resumption::in_memory_sessions(sessions),
-        };
-        Ok(config)
-    }
-
-    fn verifier(
-        &self,
-        provider: Arc<CryptoProvider>,
-    ) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
-        if self.accept_any {
-            return Ok(Arc::new(danger::AcceptAny::new(provider)));
-        }
-        let roots = self.own_roots()?;
-        if self.platform_roots {
-            let verifier = Verifier::new_with_extra_roots(roots, provider)
-                .map_err(|error| TlsError(format!("the platform's roots: {error}")))?;
-            return Ok(Arc::new(verifier));
-        }
-        let mut store = RootCertStore::empty();
-        for root in roots {
-            store.add(root).map_err(|error| TlsError(format!("root certificate: {error}")))?;
-        }
-        let verifier =
-            rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider);
-        let verifier = verifier.build().map_err(|error| TlsError(format!("roots: {error}")))?;
-        Ok(verifier)
-    }
-
-    fn versions(&self) -> Result<Vec<&'static SupportedProtocolVersion>, TlsError> {
-        let (min, max) = self.versions;
-        let known = [
-            (TlsVersion::Tls12, &rustls::version::TLS12),
-            (TlsVersion::Tls13, &rustls::version::TLS13),
-        ];
-        if min > max {
-            return Err(TlsError(format!("TLS versions from {min} to {max} are no range")));
-        }
-        let wanted = known.iter().filter(|(version, _)| (min..=max).contains(version));
-        Ok(wanted.map(|(_, supported)| *supported).collect())
-    }
-
-    fn own_roots(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-        let mut roots = Vec::new();
-        for pem in &self.roots {
-            roots.extend(certificates("root certificates", pem)?);
-        }
-        Ok(roots)
-    }
-
-    fn identity(&self) -> Result<Option<Identity>, TlsError> {
-        let Some((chain, key)) = &self.identity else { return Ok(None) };
-        let chain = certificates("client certificate", chain)?;
-        let key = PrivateKeyDer::from_pem_slice(key)
-            .map_err(|error| TlsError(format!("client key: {error}")))?;
-        Ok(Some((chain, key)))
-    }
-}
-
-fn server_name(name: &str) -> Result<ServerName<'static>, TlsError> {
-    ServerName::try_from(name.to_owned())
-        .map_err(|_| TlsError(format!("{name:?} cannot be a TLS server name")))
-}
-
-type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
-
-fn certificates(what: &str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    match found {
-        Ok(found) if found.is_empty() => {
-            Err(TlsError(format!("{what}: the PEM text holds no certificate")))
-        }
-        Ok(found) => Ok(found),
-        Err(error) => Err(TlsError(format!("{what}: {error}"))),
     }
 }
 

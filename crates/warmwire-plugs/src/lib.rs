@@ -11,5 +11,9 @@
 //! What wraps a service is generic over `tower`'s `Service` trait and has a `tower` layer: it stacks
 //! with whatever else is built on tower.
 
+#[cfg(feature = "compression")]
+pub mod compression;
+#[cfg(feature = "cookies")]
+pub mod cookies;
 #[cfg(feature = "mock")]
 pub mod mock;

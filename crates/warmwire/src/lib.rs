@@ -4,6 +4,8 @@
 //! | feature | what | default |
 //! |---|---|---|
 //! | `http` | [`Agent`], in [`http`] | yes |
+//! | `compression` | `plugs::compression`: decodes gzip, br, zstd and deflate | |
+//! | `cookies` | `plugs::cookies`: a cookie jar | |
 //! | `mock` | `plugs::mock`: a scripted server in memory, for a program's own tests | |
 //! | `full` | everything | |
 //!
@@ -20,7 +22,7 @@ pub use warmwire_http::{Agent, Error};
 pub use warmwire_http as http;
 
 /// The agent in what people run already; each module has a feature of its name.
-#[cfg(feature = "mock")]
+#[cfg(any(feature = "compression", feature = "cookies", feature = "mock"))]
 #[doc(inline)]
 pub use warmwire_plugs as plugs;
 

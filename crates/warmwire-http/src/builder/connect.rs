@@ -1,11 +1,10 @@
-//! How connections are opened: names, sockets, TLS.
+//! How connections are opened: names and sockets.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use warmwire_net::{Connect, Resolve, Tls};
+use warmwire_net::{Connect, Resolve};
 
 use super::AgentBuilder;
 
@@ -44,12 +43,6 @@ impl AgentBuilder {
         self
     }
 
-    /// The local address to connect from. Default: the system's choice.
-    pub fn local_address(mut self, address: IpAddr) -> Self {
-        self.tcp.socket.local_address = Some(address);
-        self
-    }
-
     /// How long one address of a name may be silent before the next one is tried beside it
     /// (RFC 8305). Default 250 ms, at least 10 ms.
     pub fn happy_eyeballs_delay(mut self, delay: Duration) -> Self {
@@ -61,12 +54,6 @@ impl AgentBuilder {
     #[doc(alias = "socketPath")]
     pub fn unix_socket(mut self, path: impl Into<PathBuf>) -> Self {
         self.unix_socket = Some(path.into());
-        self
-    }
-
-    /// TLS settings.
-    pub fn tls(mut self, tls: Tls) -> Self {
-        self.tls = tls;
         self
     }
 

@@ -5,6 +5,7 @@ mod exchange;
 mod limits;
 mod origin;
 mod pool;
+mod route;
 mod timers;
 
 use std::fmt;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::header::{self, HeaderMap, HeaderValue};
-use warmwire_net::{Connect, Connector, Resolve, SystemResolver, TcpConnect, Tls};
+use warmwire_net::{Connect, Connector, Resolve, SystemResolver, TcpConnect};
 use warmwire_pool::Pool;
 
 use self::origin::NamedPolicy;
@@ -60,7 +61,6 @@ pub struct AgentBuilder {
     keep_alive: bool,
     headers: HeaderMap,
     unix_socket: Option<PathBuf>,
-    tls: Tls,
     resolver: Arc<dyn Resolve>,
     connector: Option<Arc<dyn Connect>>,
     observer: Observer,
@@ -84,7 +84,6 @@ impl AgentBuilder {
             keep_alive: true,
             headers: HeaderMap::new(),
             unix_socket: None,
-            tls: Tls::new(),
             resolver: Arc::new(SystemResolver),
             connector: None,
             observer: Observer::default(),
@@ -101,7 +100,7 @@ impl AgentBuilder {
         if let Some(error) = self.invalid {
             return Err(error);
         }
-        self.tls.check().map_err(|error| {
+        self.policy.tls.check().map_err(|error| {
             Error::request(ErrorKind::InvalidConfig, format!("tls: {error}")).with_source(error)
         })?;
         let mut headers = self.headers;
@@ -127,12 +126,8 @@ impl AgentBuilder {
             default_headers: headers,
             unix_socket: self.unix_socket.map(Into::into),
         };
-        let connector = Connector {
-            resolver: self.resolver,
-            tcp: self.tcp,
-            custom: self.connector,
-            tls: self.tls,
-        };
+        let connector =
+            Connector { resolver: self.resolver, tcp: self.tcp, custom: self.connector };
         let core = Arc::new_cyclic(|core| {
             let hooks = AgentHooks::new(core.clone(), config, connector, self.observer);
             Core::new(pool, hooks)

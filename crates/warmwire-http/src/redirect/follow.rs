@@ -137,6 +137,10 @@ impl Way {
             let own = request.own.get_or_insert_default();
             next::leave_origin(own.defaults.get_or_insert_with(|| of_agent.clone()));
             next::leave_origin(&mut request.headers);
+            if let Some(route) = &mut request.route {
+                // Among them may be a client's certificate.
+                route.tls = None;
+            }
         }
         request.base = None;
         request.uri = to.clone();

@@ -19,7 +19,7 @@ pub(crate) use self::follow::{Following, follow};
 ///
 /// When scheme, host or port change, `Authorization`, `Cookie`, `Proxy-Authorization` and every
 /// header whose value is marked as sensitive stay behind, the agent's default headers included,
-/// and do not come back on a later redirect. A `Location` with credentials in it, with another
+/// and do not come back on a later redirect. So do TLS settings that the request has for itself. A `Location` with credentials in it, with another
 /// scheme than `http` and `https`, or with a Unix socket is refused. Each of these is an error of the kind
 /// [`Redirect`](crate::ErrorKind::Redirect), and so are the two that can be allowed:
 /// [`allow_https_to_http`](Self::allow_https_to_http) and

@@ -3,6 +3,7 @@
 mod support;
 
 mod bodies;
+mod dialling;
 mod drops;
 mod errors;
 mod lifecycle;
@@ -10,6 +11,7 @@ mod limits;
 mod policies;
 mod redirects;
 mod reuse;
+mod route;
 mod stats_events;
 mod timers;
 mod tls;

@@ -4,6 +4,30 @@
 //! tower takes it as it is. The module `plugs` has the rest, each part behind the feature of its
 //! name; `examples/` in the repository has a program for each that brings its own server.
 //!
+//! Layers stack; the first one named sees the request first and the response last:
+//!
+//! ```
+//! # #[cfg(all(feature = "compression", feature = "cookies"))] {
+//! use warmwire::Agent;
+//! use warmwire::plugs::compression::Decompress;
+//! use warmwire::plugs::cookies::{CookieJar, Cookies};
+//!
+//! let service = Cookies::new(Decompress::new(Agent::new()), CookieJar::new());
+//! # let _ = service;
+//! # }
+//! ```
+//!
+//! # `compression`
+//!
+//! `plugs::compression::Decompress` asks for gzip, br, zstd and deflate and decodes what comes. A
+//! request that sets `Accept-Encoding` itself gets what the server sends. How much a body may
+//! decode to is for its reader to bound: a few kilobytes can hold gigabytes.
+//!
+//! # `cookies`
+//!
+//! `plugs::cookies::CookieJar` belongs to one user, `Cookies` is a service with a jar. The agent
+//! below knows nothing of cookies, so many jars can share its connections.
+//!
 //! # Tests without a network: `mock`
 //!
 //! `plugs::mock::Mock` is a scripted server in memory. It stands below the agent, where the sockets

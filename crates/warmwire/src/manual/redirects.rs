@@ -43,7 +43,8 @@
 //! When scheme, host or port change: `Authorization`, `Cookie`, `Proxy-Authorization`, a `Host` set
 //! by hand, and every header of which a value is marked as sensitive. That holds for the request's
 //! headers and for the agent's default headers, and they do not come back if a later redirect leads
-//! to the first origin again: by then it is another server that decides where they go. A header with a
+//! to the first origin again: by then it is another server that decides where they go. TLS settings that the request has for itself,
+//! a client's certificate among them, stay behind too: the other origin has those of the agent. A header with a
 //! secret of its own name must be marked, as [`bearer_auth`] does:
 //!
 //! ```
@@ -51,7 +52,7 @@
 //! use warmwire::Agent;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut key = HeaderValue::from_static("sk-…");
+//! let mut key = HeaderValue::from_static("sk-123");
 //! key.set_sensitive(true);
 //! let agent = Agent::builder().default_header("x-api-key", key).build()?;
 //! # drop(agent);
