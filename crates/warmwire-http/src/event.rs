@@ -8,6 +8,7 @@ use http::StatusCode;
 use warmwire_pool::{CloseReason, ConnectionId};
 
 use crate::key::OriginName;
+use crate::observe;
 
 /// A step in the life of a connection or of a request's wait for one.
 ///
@@ -117,10 +118,14 @@ impl Observer {
         Observer(Some(Arc::new(callback)))
     }
 
-    /// Reports the event that `make` makes; without a callback it is not made.
+    /// Reports the event that `make` makes; it is not made if nobody listens.
     pub(crate) fn report(&self, make: impl FnOnce() -> Event) {
+        if self.0.is_none() && !observe::listens() {
+            return;
+        }
+        let event = make();
+        observe::event(&event);
         if let Some(callback) = &self.0 {
-            let event = make();
             // The panic hook has already told the user; the exchange must not suffer for it.
             let _ = catch_unwind(AssertUnwindSafe(|| callback(&event)));
         }

@@ -35,6 +35,7 @@ mod error;
 mod event;
 mod incoming;
 mod key;
+mod observe;
 mod policy;
 mod pooled;
 mod random;
@@ -58,6 +59,9 @@ pub use builder::{AgentBuilder, OriginPolicy};
 pub use error::{Error, ErrorKind, Phase, Sent};
 pub use event::Event;
 pub use key::OriginName;
+#[cfg(feature = "metrics")]
+#[doc(inline)]
+pub use observe::names as metrics;
 pub use redirect::{Hop, Redirect, RedirectAction, RedirectPolicy, Redirected};
 pub use request::RequestBuilder;
 pub use response::{ConnectionInfo, Response, Timings};

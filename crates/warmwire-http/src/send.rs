@@ -19,6 +19,7 @@ use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
 use crate::incoming::Incoming;
 use crate::key::{Address, Key, OriginName};
+use crate::observe;
 use crate::policy::{Own, Policies, Timeouts};
 use crate::redirect::{Following, Rules, follow};
 use crate::release::release;
@@ -101,8 +102,17 @@ impl RequestParts {
         self.unix.clone().or_else(base).or_else(|| config.unix_socket.clone())
     }
 
+    /// Where the request goes, as far as it says so itself.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn address(&self) -> Result<Address<'_>, Error> {
+        match (&self.base, &self.unix) {
+            (Some(base), None) => Ok(base.key.address()),
+            (_, unix) => Address::of(self.authority(), unix.as_deref()),
+        }
+    }
+
     /// The URL whose scheme, host and port count.
-    fn authority(&self) -> &Uri {
+    pub(crate) fn authority(&self) -> &Uri {
         self.base.as_ref().map_or(&self.uri, |base| &base.uri)
     }
 
@@ -151,18 +161,16 @@ impl RequestParts {
 ///
 /// Dropping the future frees the slot at once: the place in the queue, or the connection, which
 /// is closed if the exchange had begun.
-#[expect(
-    clippy::manual_async_fn,
-    reason = "an async fn would keep its arguments twice, and the future of a request is moved \
-              about by those who spawn and combine it"
-)]
+//
+// No async fn: that would keep its arguments twice, and the future of a request is moved about by
+// those who spawn and combine it.
 pub(crate) fn send(
     agent: Agent,
     request: RequestParts,
     body: Body,
     invalid: Option<Error>,
 ) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
-    async move {
+    observe::Watch::new(&request).over(async move {
         let started = Instant::now();
         if let Some(error) = invalid {
             return Err(error);
@@ -182,6 +190,7 @@ pub(crate) fn send(
             timings: Default::default(),
             connection: None,
         };
+        let _active = observe::Active::new(&trace.key);
         let spare = body.try_clone();
         let repeatable = spare.is_some() && request.is_idempotent();
         let lease = checkout(core, &mut trace, acquired, repeatable).await?;
@@ -197,7 +206,7 @@ pub(crate) fn send(
             ControlFlow::Break(end) => end,
             ControlFlow::Continue(following) => following.await,
         }
-    }
+    })
 }
 
 /// Begins to follow the redirect that a response may be. No part of `send`, whose future would then
@@ -236,6 +245,8 @@ async fn repeat(
     let allowed = stale && (error.sent() == Sent::No || request.is_idempotent());
     let (true, Some(body)) = (allowed, body) else { return Err(error) };
     stats::count(core, &trace.key, |all| &all.retries);
+    observe::retried(&trace.key);
+    observe::resent();
     if let Some(connection) = &trace.connection {
         core.hooks.observer.report(|| Event::Retried {
             origin: OriginName::new(&trace.key),
@@ -275,6 +286,7 @@ fn exchange(
     async move {
         if let Err(error) = started {
             // Nothing of it was sent: the connection is as it was.
+            lease.conn().open.idle();
             lease.release(Verdict::Untouched);
             let error = trace.failed(Fault::Request(error), Sent::No, Phase::Prepare, None);
             return Err(Box::new(Failed { error, stale: false, unused_body: None }));

@@ -8,6 +8,8 @@ mod drops;
 mod errors;
 mod lifecycle;
 mod limits;
+#[cfg(feature = "metrics")]
+mod metered;
 mod policies;
 mod redirects;
 mod reuse;
@@ -15,4 +17,6 @@ mod route;
 mod stats_events;
 mod timers;
 mod tls;
+#[cfg(feature = "tracing")]
+mod traced;
 mod transports;

@@ -10,6 +10,7 @@
 //! - [`errors`]: what to do about which.
 //! - [`events`]: every step of a connection's life, as it happens.
 //! - [`numbers`]: what the statistics count, and how to watch them.
+//! - [`observability`]: spans and metrics by OpenTelemetry's conventions.
 //! - [`plugs`]: the agent in what people run already.
 //! - [`unix_sockets`]: three ways to name one.
 
@@ -20,6 +21,7 @@ pub mod errors;
 pub mod events;
 pub mod limits;
 pub mod numbers;
+pub mod observability;
 pub mod per_origin;
 pub mod plugs;
 pub mod redirects;
