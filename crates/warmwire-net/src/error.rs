@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustls::CertificateError;
 
-use crate::{Phases, TlsError};
+use crate::{Phases, ProxyAnswer, TlsError};
 
 /// The part of opening a connection that was under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,9 @@ pub enum ConnectPhase {
     Connect,
     /// The TLS handshake.
     Tls,
+    /// Everything up to the way through a proxy being open: looking the proxy's name up,
+    /// connecting to it, TLS with it, asking for the target.
+    Proxy,
 }
 
 /// What is wrong with the peer's certificate.
@@ -49,6 +52,22 @@ pub enum ConnectFault {
     /// The TLS settings cannot be used: bad PEM, no roots on this system, a host that cannot be a
     /// server name.
     Settings(TlsError),
+    /// An HTTP proxy wants credentials, or other ones (407).
+    ProxyAuthentication(ProxyAnswer),
+    /// A SOCKS proxy does, or wants an authentication that is not known here.
+    SocksAuthentication(&'static str),
+    /// An HTTP proxy answered otherwise than by a tunnel.
+    ProxyRefused(ProxyAnswer),
+    /// A SOCKS proxy has not opened the way.
+    SocksRefused {
+        /// The reply's code.
+        code: u8,
+        /// What it stands for.
+        meaning: &'static str,
+    },
+    /// The connection to the proxy failed while the way was asked for, or the proxy said what is
+    /// no answer.
+    Proxy(io::Error),
 }
 
 /// One address that was tried in vain.
@@ -95,17 +114,31 @@ impl ConnectFault {
     }
 }
 
-impl fmt::Display for ConnectError {
+impl fmt::Display for ConnectFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.fault {
-            ConnectFault::TimedOut => f.write_str("timed out")?,
+        match self {
+            ConnectFault::TimedOut => f.write_str("timed out"),
             ConnectFault::Dns(error)
             | ConnectFault::Connect(error)
             | ConnectFault::Certificate(_, error)
-            | ConnectFault::Tls(error) => write!(f, "{error}")?,
-            ConnectFault::Settings(error) => write!(f, "{error}")?,
+            | ConnectFault::Tls(error)
+            | ConnectFault::Proxy(error) => error.fmt(f),
+            ConnectFault::Settings(error) => error.fmt(f),
+            ConnectFault::ProxyAuthentication(answer) | ConnectFault::ProxyRefused(answer) => {
+                write!(f, "it answered {answer}")
+            }
+            ConnectFault::SocksAuthentication(why) => f.write_str(why),
+            ConnectFault::SocksRefused { code, meaning } => {
+                write!(f, "it answered {code}, {meaning}")
+            }
         }
-        if self.phase == ConnectPhase::Connect {
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fault.fmt(f)?;
+        if !matches!(self.phase, ConnectPhase::Dns | ConnectPhase::Tls) {
             for (index, Attempt { address, elapsed, error }) in self.attempts.iter().enumerate() {
                 f.write_str(if index == 0 { " (tried " } else { "; " })?;
                 write!(f, "{address}: {error} after {elapsed:.0?}")?;
@@ -125,8 +158,13 @@ impl std::error::Error for ConnectError {
             ConnectFault::Dns(error)
             | ConnectFault::Connect(error)
             | ConnectFault::Certificate(_, error)
-            | ConnectFault::Tls(error) => Some(error),
+            | ConnectFault::Tls(error)
+            | ConnectFault::Proxy(error) => Some(error),
             ConnectFault::Settings(error) => Some(error),
+            ConnectFault::ProxyAuthentication(_)
+            | ConnectFault::SocksAuthentication(_)
+            | ConnectFault::ProxyRefused(_)
+            | ConnectFault::SocksRefused { .. } => None,
         }
     }
 }
