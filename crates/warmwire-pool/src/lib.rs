@@ -21,7 +21,7 @@
 //!     │                   dial ┐            │     poll_waiter gives
 //!     │                        │  waiter ───┴───▶ Open    dial; the waiter stays in the queue
 //!     │                        ▼                  Lease   ──┐
-//!     │                     connected             Failed    │ its own dial failed
+//!     │                     connected             Failed    │ its dial failed, or a later one
 //!     │                     connect_failed        Refused   │ the pool was closed
 //!     │                     connect_abandoned               │
 //!     └────────────────────▶ use the connection ◀───────────┘
@@ -41,20 +41,42 @@
 //! | partial | 1 or more | some | idle, busy, retired |
 //! | busy | 1 or more | none | idle, partial, retired |
 //! | retired | 1 or more | not lent | closed, when the last lease is back |
+//! | closed | 0 | none | gone, when [`close_finished`](Pool::close_finished) gives its place back |
 //!
 //! Partial connections are lent before idle ones. A connection is never lent when its idle time or
 //! its lifetime is over, when it has taken its number of requests, or when it is retired.
 //!
+//! # An origin whose dials fail
+//!
+//! | state | dials | ends |
+//! |---|---|---|
+//! | sound | as the limits allow | with a dial that fails |
+//! | backing off | none | when the time of [`Limits::dial_backoff`] is over |
+//! | due | one, as a probe | with the probe: sound, or backing off for twice as long |
+//!
+//! Requests use free slots as ever; the others wait. A dial that fails ends its own waiter, and, where
+//! no connection is open, all who were waiting without a dial when it began. Any success makes the
+//! origin sound, and so does the end of a back-off for which nobody waits.
+//!
+//! # A task that does not run
+//!
+//! A dial may get a [deadline](Pool::bound_dial), after which its place goes on. A waiter whose dial
+//! that was, or that has not collected its permit for a second, is put aside: it is served no more
+//! until it is polled, and is at its old place then.
+//!
 //! # Calling order
 //!
 //! 1. [`find`](Pool::find) or [`insert`](Pool::insert), then [`acquire`](Pool::acquire), under one
-//!    lock: an origin with nothing left is forgotten at once.
+//!    lock: an origin with nothing left is forgotten at once, unless it keeps
+//!    [`Limits::min_idle`] connections or backs off.
 //! 2. Every [`Permit`] and every [`Lease`] goes back exactly once. Wrap them in guards whose `Drop`
 //!    calls [`connect_abandoned`](Pool::connect_abandoned), or releases with
 //!    [`CloseReason::Abandoned`].
-//! 3. After unlocking: close what is in [`Actions::closed`], then wake.
+//! 3. After unlocking: close what is in [`Actions::closed`], wake, then give the places of what is
+//!    closed back by [`close_finished`](Pool::close_finished), which may lead to more of both.
 //! 4. Whenever [`next_deadline`](Pool::next_deadline) is earlier than the timer that is set, set it
-//!    anew; when it fires, call [`expire`](Pool::expire).
+//!    anew; when it fires, call [`expire`](Pool::expire), then [`refill`](Pool::refill) until it
+//!    gives nothing.
 //! 5. `now` never goes back. If it does, nothing breaks, and times come out too short.
 //!
 //! # Laws
@@ -62,15 +84,18 @@
 //! They hold after every call; the model test checks them after each of a million random steps.
 //!
 //! - opened = closed + open, closed is the sum over the reasons, open = idle + active.
-//! - Connections and permits together never exceed `max_connections` of their origin, nor the limit
-//!   over all origins.
+//! - Connections, those being closed included, and permits that are not overdue together never exceed
+//!   `max_connections` of their origin, nor the limit over all origins.
 //! - No waiter waits while a slot is free at its origin, or while there is room for a dial that no
-//!   dial in progress makes needless.
+//!   dial in progress makes needless, that no back-off forbids, and to which it does not prefer to
+//!   wait.
+//! - An origin whose dials fail has one dial at a time that began after a failure.
 //! - Waiters of an origin are served in order of arrival; where only the limit over all origins is
 //!   in the way, origins are served in the order in which their first waiters arrived. An origin
 //!   whose own waiters keep its connections busy is not made to give one up.
 //! - A slot or permit given to a waiter that is cancelled goes to the next one.
-//! - A pool with nothing idle has no deadline.
+//! - A pool has no deadline when nothing is idle, no dial has one, no origin backs off or lacks
+//!   connections, and nobody prefers to wait.
 //!
 //! # Cost
 //!

@@ -3,6 +3,7 @@
 mod support;
 
 mod bodies;
+mod dialling;
 mod drops;
 mod errors;
 mod lifecycle;

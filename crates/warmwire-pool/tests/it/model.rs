@@ -564,6 +564,7 @@ impl Run {
             let taken = counters.open + counters.connecting + counters.closing;
             assert!(taken <= limits.max_connections);
             assert!(counters.idle <= limits.max_idle);
+            assert!(self.reference.probes(key) <= 1, "a storm on an origin whose dials fail");
         }
     }
 

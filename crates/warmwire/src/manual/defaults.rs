@@ -10,12 +10,15 @@
 //! | [`max_total_connections`] | no limit | The same. |
 //! | [`max_waiting`] | no limit | Nothing waits without `max_connections`; and the wait is bounded in time. |
 //! | [`max_idle`] | 256 per origin | Far more than a steady load needs, and a bound on what a spike leaves behind. agentkeepalive has the same. |
+//! | [`min_idle`] | 0 | Each connection kept ready costs a handshake per idle time, used or not. |
 //! | [`idle_timeout`] | 4 s | Node closes after 5 s, the shortest among common servers. Where a server says how long it keeps a connection, that counts. |
 //! | [`max_idle_timeout`] | 10 min | How far such a server is believed. undici has the same. |
 //! | [`max_lifetime`] | no limit | Closing a connection that works costs a handshake. Set it where names change their addresses. |
 //! | [`max_requests_per_connection`] | no limit | The same; servers that have a limit say `Connection: close`. |
 //! | [`scheduling`] | last in, first out | After a spike the surplus stays idle and is closed, and the connection that was used last is the least likely to be stale. |
 //! | [`acquire_timeout`] | 30 s | Connections that are held by mistake show as an error and not as a hang. |
+//! | [`prefer_wait`] | 0 | A request that dials at once takes whichever comes first, so it loses nothing; the dial is what a wait would save. |
+//! | [`dial_backoff`] | 50 ms to 1 s | A caller that tries again after one failure does not notice 50 ms; a host that is back is found within a second; and a host that is down sees one dial at a time and not one for each request. |
 //! | [`connect_timeout`] | 10 s | Look-up, connect and handshake together: several lost packets, and not the minutes of the system. |
 //! | [`response_timeout`] | 5 min | The slowest answers of APIs take minutes; a server that is gone must not hold a connection for ever. undici has the same. |
 //! | [`read_timeout`] | 5 min | The same for each piece of a body. |
@@ -35,6 +38,9 @@
 //! [`max_total_connections`]: crate::http::AgentBuilder::max_total_connections
 //! [`max_waiting`]: crate::http::AgentBuilder::max_waiting
 //! [`max_idle`]: crate::http::AgentBuilder::max_idle
+//! [`min_idle`]: crate::http::AgentBuilder::min_idle
+//! [`prefer_wait`]: crate::http::AgentBuilder::prefer_wait
+//! [`dial_backoff`]: crate::http::AgentBuilder::dial_backoff
 //! [`idle_timeout`]: crate::http::AgentBuilder::idle_timeout
 //! [`max_idle_timeout`]: crate::http::AgentBuilder::max_idle_timeout
 //! [`max_lifetime`]: crate::http::AgentBuilder::max_lifetime

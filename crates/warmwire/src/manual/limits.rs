@@ -13,7 +13,8 @@
 //! | [`acquire_timeout`] | each request | [`AcquireTimeout`] |
 //! | [`max_idle`] | per origin | the least recently used one is closed |
 //!
-//! Connections that are being opened count, also those whose request was dropped meanwhile.
+//! Connections that are being opened count, also those whose request was dropped meanwhile, and so do
+//! those that are being closed: the server never sees more than the limit.
 //!
 //! ```
 //! use warmwire::Agent;

@@ -3,6 +3,7 @@
 //! - [`defaults`]: each default of the agent, with its reason.
 //! - [`reuse`]: when a connection is used again, the race that is left, and what `sent` means.
 //! - [`limits`]: per origin and in total, waiting, and requests within requests.
+//! - [`dialling`]: connections opened ahead, rather not yet, and after failures.
 //! - [`per_origin`]: other limits and timers for single origins and single requests.
 //! - [`bodies`]: bytes and streams, what a dropped response costs, what can be sent again.
 //! - [`errors`]: what to do about which.
@@ -13,6 +14,7 @@
 
 pub mod bodies;
 pub mod defaults;
+pub mod dialling;
 pub mod errors;
 pub mod events;
 pub mod limits;

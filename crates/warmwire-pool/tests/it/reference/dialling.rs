@@ -93,6 +93,13 @@ impl Reference {
             && self.may_dial(key)
     }
 
+    /// Dials of an origin that began after its last failure.
+    pub(crate) fn probes(&self, key: usize) -> usize {
+        let last = self.origins[key].failures.as_ref().map_or(u64::MAX, |f| f.last_dial);
+        let probe = |dial: &&Dial| dial.key == key && !dial.overdue && dial.number > last;
+        self.dials.iter().filter(probe).count()
+    }
+
     /// Whether a refill may begin: after those who wait.
     pub(crate) fn may_refill(&self) -> bool {
         self.next_to_dial().is_none() && self.has_total_room()
