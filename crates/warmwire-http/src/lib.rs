@@ -33,10 +33,12 @@ mod core;
 mod dial;
 mod error;
 mod event;
+mod forward;
 mod incoming;
 mod key;
 mod policy;
 mod pooled;
+mod proxy;
 mod random;
 mod reaper;
 mod release;
@@ -57,11 +59,13 @@ pub use builder::{AgentBuilder, OriginPolicy};
 pub use error::{Error, ErrorKind, Phase, Sent};
 pub use event::Event;
 pub use key::OriginName;
+pub use proxy::ProxyResponse;
 pub use request::RequestBuilder;
 pub use response::{ConnectionInfo, Response, Timings};
 pub use stats::{ClosedCounts, OriginStats, Stats, TimeoutCounts};
 pub use url::IntoUri;
 pub use warmwire_net::{
-    BoxFuture, Connect, ConnectTarget, Io, Resolve, SystemResolver, Tls, TlsVersion,
+    BoxFuture, Connect, ConnectTarget, Destination, Io, Proxy, ProxyError, ProxyRules, Resolve,
+    SystemResolver, Tls, TlsVersion,
 };
 pub use warmwire_pool::{CloseReason, ConnectionId, Scheduling};

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use warmwire_net::Tls;
+use warmwire_net::{ProxyRules, Tls};
 use warmwire_pool::Limits;
 
 use crate::key::{Address, Scheme, lower_case};
@@ -29,6 +29,7 @@ pub(crate) struct Policy {
     pub(crate) drain: Drain,
     pub(crate) h1: warmwire_h1::Limits,
     pub(crate) tls: Tls,
+    pub(crate) proxies: ProxyRules,
     pub(crate) local_address: Option<IpAddr>,
 }
 
@@ -68,6 +69,7 @@ impl Default for Policy {
             drain: Drain { bytes: 64 * 1024, time: Duration::from_millis(50) },
             h1: warmwire_h1::Limits::default(),
             tls: Tls::new(),
+            proxies: ProxyRules::none(),
             local_address: None,
         }
     }

@@ -16,6 +16,7 @@ use crate::conn::Conn;
 use crate::core::{Acquired, ConnectionLease, Core, insert, origin_of};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
+use crate::forward;
 use crate::incoming::Incoming;
 use crate::key::{Address, Key, OriginName};
 use crate::policy::{OwnTimeouts, Policies, Timeouts};
@@ -162,10 +163,16 @@ pub(crate) fn send(
         let spare = body.try_clone();
         let repeatable = spare.is_some() && request.is_idempotent();
         let lease = checkout(core, &mut trace, acquired, repeatable).await?;
-        match exchange(core, lease, &request, body, &mut trace, repeatable).await {
+        let end = match exchange(core, lease, &request, body, &mut trace, repeatable).await {
             Ok(response) => Ok(response),
             // Boxed, as everything rare here is, for the same reason.
             Err(failed) => Box::pin(repeat(core, &request, spare, trace, *failed)).await,
+        };
+        match end {
+            Ok(response) if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+                Box::pin(forward::told(response)).await
+            }
+            end => end,
         }
     }
 }
@@ -249,12 +256,22 @@ fn start(
     body: Body,
     trace: &Trace,
 ) -> Result<(), RequestError> {
+    let agent = &core.hooks.config.default_headers;
+    let whole;
+    let (target, defaults) = match (trace.key.forward(), &request.base) {
+        (None, _) => (target(request), agent),
+        (Some(forward), None) => (Target::Absolute(&request.uri), forward.defaults(agent)),
+        (Some(forward), Some(base)) => {
+            whole = forward::whole(&base.uri, &request.uri);
+            (Target::Absolute(&whole), forward.defaults(agent))
+        }
+    };
     let head = RequestHead {
         method: &request.method,
-        target: target(request),
+        target,
         host: host(request.authority()),
         headers: &request.headers,
-        defaults: &core.hooks.config.default_headers,
+        defaults,
     };
     lease.conn_mut().wire.start(trace.key.policy().h1, &head, body, trace.acquired)
 }

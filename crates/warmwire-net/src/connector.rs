@@ -169,7 +169,8 @@ impl Connector {
             transport.socket = Socket::Tls(Box::new(stream));
         }
         if target.tls.is_some() || !proxy.forwards_http() {
-            progress.within(proxy.open(&mut transport.socket, to)).await??;
+            let opened = progress.within(proxy.open(&mut transport.socket, to)).await?;
+            opened.map_err(ConnectFault::Proxy)?;
         }
         progress.set_to_proxy(false);
         Ok(transport)

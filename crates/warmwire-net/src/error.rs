@@ -52,22 +52,28 @@ pub enum ConnectFault {
     /// The TLS settings cannot be used: bad PEM, no roots on this system, a host that cannot be a
     /// server name.
     Settings(TlsError),
+    /// The proxy did not open the way.
+    Proxy(ProxyFault),
+}
+
+/// What a proxy that was connected to did in place of opening the way.
+#[derive(Debug)]
+pub enum ProxyFault {
     /// An HTTP proxy wants credentials, or other ones (407).
-    ProxyAuthentication(ProxyAnswer),
+    Authentication(ProxyAnswer),
     /// A SOCKS proxy does, or wants an authentication that is not known here.
     SocksAuthentication(&'static str),
     /// An HTTP proxy answered otherwise than by a tunnel.
-    ProxyRefused(ProxyAnswer),
-    /// A SOCKS proxy has not opened the way.
+    Refused(ProxyAnswer),
+    /// A SOCKS proxy replied that it cannot or does not want to.
     SocksRefused {
         /// The reply's code.
         code: u8,
         /// What it stands for.
         meaning: &'static str,
     },
-    /// The connection to the proxy failed while the way was asked for, or the proxy said what is
-    /// no answer.
-    Proxy(io::Error),
+    /// The connection to it failed while it was asked, or it said what is no answer.
+    Broken(io::Error),
 }
 
 /// One address that was tried in vain.
@@ -121,16 +127,24 @@ impl fmt::Display for ConnectFault {
             ConnectFault::Dns(error)
             | ConnectFault::Connect(error)
             | ConnectFault::Certificate(_, error)
-            | ConnectFault::Tls(error)
-            | ConnectFault::Proxy(error) => error.fmt(f),
+            | ConnectFault::Tls(error) => error.fmt(f),
             ConnectFault::Settings(error) => error.fmt(f),
-            ConnectFault::ProxyAuthentication(answer) | ConnectFault::ProxyRefused(answer) => {
+            ConnectFault::Proxy(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for ProxyFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProxyFault::Authentication(answer) | ProxyFault::Refused(answer) => {
                 write!(f, "it answered {answer}")
             }
-            ConnectFault::SocksAuthentication(why) => f.write_str(why),
-            ConnectFault::SocksRefused { code, meaning } => {
+            ProxyFault::SocksAuthentication(why) => f.write_str(why),
+            ProxyFault::SocksRefused { code, meaning } => {
                 write!(f, "it answered {code}, {meaning}")
             }
+            ProxyFault::Broken(error) => error.fmt(f),
         }
     }
 }
@@ -159,12 +173,9 @@ impl std::error::Error for ConnectError {
             | ConnectFault::Connect(error)
             | ConnectFault::Certificate(_, error)
             | ConnectFault::Tls(error)
-            | ConnectFault::Proxy(error) => Some(error),
+            | ConnectFault::Proxy(ProxyFault::Broken(error)) => Some(error),
             ConnectFault::Settings(error) => Some(error),
-            ConnectFault::ProxyAuthentication(_)
-            | ConnectFault::SocksAuthentication(_)
-            | ConnectFault::ProxyRefused(_)
-            | ConnectFault::SocksRefused { .. } => None,
+            ConnectFault::Proxy(_) => None,
         }
     }
 }

@@ -22,7 +22,7 @@ mod tls;
 
 pub use connect::{Connect, ConnectTarget, TcpConnect};
 pub use connector::{Connected, Connector, Phases, Target};
-pub use error::{Attempt, CertificateFault, ConnectError, ConnectFault, ConnectPhase};
+pub use error::{Attempt, CertificateFault, ConnectError, ConnectFault, ConnectPhase, ProxyFault};
 pub use proxy::{Destination, Proxy, ProxyAnswer, ProxyError, ProxyRules};
 pub use resolve::{Resolve, SystemResolver};
 pub use socket::SocketOptions;

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use super::Endpoint;
-use crate::ConnectFault;
+use crate::ProxyFault;
 
 /// Bytes of an answer's head, at most.
 const MAX_HEAD: usize = 16 * 1024;
@@ -56,7 +56,7 @@ pub(super) async fn open<S>(
     stream: &mut S,
     to: Endpoint<'_>,
     authorization: Option<&str>,
-) -> Result<(), ConnectFault>
+) -> Result<(), ProxyFault>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
@@ -65,21 +65,21 @@ where
         request.push_str(&format!("proxy-authorization: {value}\r\n"));
     }
     request.push_str("\r\n");
-    stream.write_all(request.as_bytes()).await.map_err(ConnectFault::Proxy)?;
-    stream.flush().await.map_err(ConnectFault::Proxy)?;
+    stream.write_all(request.as_bytes()).await.map_err(ProxyFault::Broken)?;
+    stream.flush().await.map_err(ProxyFault::Broken)?;
     loop {
-        let mut answer = head(stream).await.map_err(ConnectFault::Proxy)?;
+        let mut answer = head(stream).await.map_err(ProxyFault::Broken)?;
         match answer.status {
             // Without a body, whatever its header says (RFC 9110, 9.3.6).
             200..300 => return Ok(()),
             100 | 102..200 => {}
             407 => {
                 read_body(stream, &mut answer).await;
-                return Err(ConnectFault::ProxyAuthentication(answer));
+                return Err(ProxyFault::Authentication(answer));
             }
             _ => {
                 read_body(stream, &mut answer).await;
-                return Err(ConnectFault::ProxyRefused(answer));
+                return Err(ProxyFault::Refused(answer));
             }
         }
     }
@@ -181,7 +181,7 @@ fn invalid(text: String) -> io::Error {
 mod tests {
     use super::*;
 
-    async fn answered(answer: &[u8]) -> (Result<(), ConnectFault>, Vec<u8>, Vec<u8>) {
+    async fn answered(answer: &[u8]) -> (Result<(), ProxyFault>, Vec<u8>, Vec<u8>) {
         let (mut near, mut far) = tokio::io::duplex(64 * 1024);
         far.write_all(answer).await.expect("the pipe has room");
         let to = Endpoint::new("a.example", 443);
@@ -210,9 +210,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn refusals_are_told_with_what_explains_them() {
-        let body = |fault: ConnectFault| match fault {
-            ConnectFault::ProxyRefused(answer) => (answer.status, answer.body),
-            ConnectFault::ProxyAuthentication(answer) => (answer.status, answer.body),
+        let body = |fault: ProxyFault| match fault {
+            ProxyFault::Refused(answer) => (answer.status, answer.body),
+            ProxyFault::Authentication(answer) => (answer.status, answer.body),
             other => panic!("{other:?}"),
         };
         let answer = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\n\r\nwhy?and more";
@@ -237,7 +237,7 @@ mod tests {
             (&endless, "longer than 16384"),
         ] {
             match answered(answer).await.0 {
-                Err(ConnectFault::Proxy(error)) => {
+                Err(ProxyFault::Broken(error)) => {
                     assert!(error.to_string().contains(why), "{error}");
                 }
                 other => panic!("{other:?}"),

@@ -14,7 +14,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::{ConnectFault, Tls};
+use crate::{ProxyFault, Tls};
 
 pub use self::http_tunnel::ProxyAnswer;
 pub use self::rules::{Destination, ProxyRules};
@@ -230,6 +230,12 @@ impl Proxy {
         tls.check().map_err(|error| ProxyError(format!("tls of {self}: {error}")))
     }
 
+    /// Whether its URL without credentials does not tell it from all others.
+    pub fn has_more_than_a_url(&self) -> bool {
+        let Settings { credentials, authorization, tunnel_http, tls, .. } = &*self.0;
+        credentials.is_some() || authorization.is_some() || *tunnel_http || tls.is_some()
+    }
+
     /// Whether requests to `http://` URLs go to the proxy as they are and not through a tunnel:
     /// with the whole URL as their target (RFC 9112, 3.2.2), and with
     /// [`authorization_value`](Self::authorization_value).
@@ -262,7 +268,7 @@ impl Proxy {
 
     /// Asks for the way to the target, over a stream to the proxy. When this has succeeded, the
     /// stream's next byte is the target's first.
-    pub(crate) async fn open<S>(&self, stream: &mut S, to: Endpoint<'_>) -> Result<(), ConnectFault>
+    pub(crate) async fn open<S>(&self, stream: &mut S, to: Endpoint<'_>) -> Result<(), ProxyFault>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::{Endpoint, Host};
-use crate::ConnectFault;
+use crate::ProxyFault;
 
 const NO_AUTHENTICATION: u8 = 0;
 const USER_AND_PASSWORD: u8 = 2;
@@ -17,7 +17,7 @@ pub(super) async fn open5<S>(
     stream: &mut S,
     to: Endpoint<'_>,
     credentials: Option<(&str, &str)>,
-) -> Result<(), ConnectFault>
+) -> Result<(), ProxyFault>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
@@ -45,7 +45,7 @@ where
     let [version, reply, _, kind] = receive(stream).await?;
     check_version(version, 5)?;
     if reply != 0 {
-        return Err(ConnectFault::SocksRefused { code: reply, meaning: meaning5(reply) });
+        return Err(ProxyFault::SocksRefused { code: reply, meaning: meaning5(reply) });
     }
     // The address that the proxy connects from; it must be read and is of no use.
     match kind {
@@ -61,7 +61,7 @@ where
     }
 }
 
-async fn authenticate<S>(stream: &mut S, user: &str, password: &str) -> Result<(), ConnectFault>
+async fn authenticate<S>(stream: &mut S, user: &str, password: &str) -> Result<(), ProxyFault>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
@@ -77,7 +77,7 @@ where
     }
 }
 
-fn request5(to: Endpoint<'_>) -> Result<Vec<u8>, ConnectFault> {
+fn request5(to: Endpoint<'_>) -> Result<Vec<u8>, ProxyFault> {
     let mut request = vec![5, 1, 0];
     match to.host {
         Host::Address(IpAddr::V4(address)) => {
@@ -113,11 +113,7 @@ fn meaning5(reply: u8) -> &'static str {
 }
 
 /// Opens the way to `to` by version 4, or 4A if it is a name.
-pub(super) async fn open4<S>(
-    stream: &mut S,
-    to: Endpoint<'_>,
-    user: &str,
-) -> Result<(), ConnectFault>
+pub(super) async fn open4<S>(stream: &mut S, to: Endpoint<'_>, user: &str) -> Result<(), ProxyFault>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
@@ -142,16 +138,16 @@ where
     match reply {
         90 => Ok(()),
         92 | 93 => Err(denied("it does not accept the user")),
-        91 => Err(ConnectFault::SocksRefused { code: 91, meaning: "rejected or failed" }),
-        code => Err(ConnectFault::SocksRefused { code, meaning: "unknown reply" }),
+        91 => Err(ProxyFault::SocksRefused { code: 91, meaning: "rejected or failed" }),
+        code => Err(ProxyFault::SocksRefused { code, meaning: "unknown reply" }),
     }
 }
 
-fn length_of(part: &str) -> Result<u8, ConnectFault> {
+fn length_of(part: &str) -> Result<u8, ProxyFault> {
     part.len().try_into().map_err(|_| broken("a name is longer than SOCKS carries".into()))
 }
 
-fn check_version(version: u8, expected: u8) -> Result<(), ConnectFault> {
+fn check_version(version: u8, expected: u8) -> Result<(), ProxyFault> {
     match version == expected {
         true => Ok(()),
         false => Err(broken(format!(
@@ -160,15 +156,15 @@ fn check_version(version: u8, expected: u8) -> Result<(), ConnectFault> {
     }
 }
 
-async fn send<S>(stream: &mut S, bytes: &[u8]) -> Result<(), ConnectFault>
+async fn send<S>(stream: &mut S, bytes: &[u8]) -> Result<(), ProxyFault>
 where
     S: AsyncWrite + Unpin + Send,
 {
-    stream.write_all(bytes).await.map_err(ConnectFault::Proxy)?;
-    stream.flush().await.map_err(ConnectFault::Proxy)
+    stream.write_all(bytes).await.map_err(ProxyFault::Broken)?;
+    stream.flush().await.map_err(ProxyFault::Broken)
 }
 
-async fn receive<S, const N: usize>(stream: &mut S) -> Result<[u8; N], ConnectFault>
+async fn receive<S, const N: usize>(stream: &mut S) -> Result<[u8; N], ProxyFault>
 where
     S: AsyncRead + Unpin + Send,
 {
@@ -177,8 +173,8 @@ where
     Ok(bytes)
 }
 
-fn cut(error: io::Error) -> ConnectFault {
-    ConnectFault::Proxy(match error.kind() {
+fn cut(error: io::Error) -> ProxyFault {
+    ProxyFault::Broken(match error.kind() {
         io::ErrorKind::UnexpectedEof => {
             io::Error::new(error.kind(), "it closed the connection within its reply")
         }
@@ -186,12 +182,12 @@ fn cut(error: io::Error) -> ConnectFault {
     })
 }
 
-fn denied(why: &'static str) -> ConnectFault {
-    ConnectFault::SocksAuthentication(why)
+fn denied(why: &'static str) -> ProxyFault {
+    ProxyFault::SocksAuthentication(why)
 }
 
-fn broken(text: String) -> ConnectFault {
-    ConnectFault::Proxy(io::Error::new(io::ErrorKind::InvalidData, text))
+fn broken(text: String) -> ProxyFault {
+    ProxyFault::Broken(io::Error::new(io::ErrorKind::InvalidData, text))
 }
 
 #[cfg(test)]
@@ -199,7 +195,7 @@ mod tests {
     use super::*;
 
     /// What was asked, and how it ended, with a proxy that answers with these bytes.
-    async fn ask(answer: &[u8], version: u8, host: &str) -> (Vec<u8>, Result<(), ConnectFault>) {
+    async fn ask(answer: &[u8], version: u8, host: &str) -> (Vec<u8>, Result<(), ProxyFault>) {
         let (mut near, mut far) = tokio::io::duplex(1024);
         far.write_all(answer).await.expect("the pipe has room");
         far.shutdown().await.expect("a pipe ends");
