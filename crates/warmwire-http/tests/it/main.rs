@@ -9,6 +9,8 @@ mod errors;
 mod lifecycle;
 mod limits;
 mod policies;
+mod proxies;
+mod proxy_errors;
 mod reuse;
 mod route;
 mod stats_events;

@@ -9,6 +9,7 @@
 //! - [`errors`]: what to do about which.
 //! - [`events`]: every step of a connection's life, as it happens.
 //! - [`numbers`]: what the statistics count, and how to watch them.
+//! - [`proxies`]: which one, what it is asked, and what its errors say.
 //! - [`plugs`]: the agent in what people run already.
 //! - [`unix_sockets`]: three ways to name one.
 
@@ -21,5 +22,6 @@ pub mod limits;
 pub mod numbers;
 pub mod per_origin;
 pub mod plugs;
+pub mod proxies;
 pub mod reuse;
 pub mod unix_sockets;
