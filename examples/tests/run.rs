@@ -27,6 +27,20 @@ fn cookies() {
 }
 
 #[test]
+fn observability() {
+    let wanted = [
+        "opened",
+        "otel.kind=\"client\" otel.name=\"GET\"",
+        "token=REDACTED",
+        "http.response.status_code=200",
+        "http.client.open_connections",
+        "http.client.request.duration",
+        "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    ];
+    run(env!("CARGO_BIN_EXE_observability"), &wanted);
+}
+
+#[test]
 fn tower() {
     let wanted = ["answer: third time lucky", "attempts: 3", "connections: 1"];
     run(env!("CARGO_BIN_EXE_tower"), &wanted);

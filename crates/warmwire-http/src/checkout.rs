@@ -162,6 +162,7 @@ fn note(trace: &mut Trace, lease: &ConnectionLease, now: Instant) {
         requests: known.requests(),
         established,
     });
+    lease.conn().open.busy(known.reused(), trace.timings.queued);
     lease.pooled().hooks.observer.report(|| Event::Acquired {
         origin: OriginName::new(&trace.key),
         connection: known.connection(),

@@ -11,6 +11,7 @@ use warmwire_h1::Received;
 use warmwire_net::{Quiet, Stream};
 use warmwire_pool::{CloseReason, ConnectionId};
 
+use crate::observe::Open;
 use crate::reaper::Notices;
 use crate::response::Established;
 use crate::wire::{Fault, Wire};
@@ -20,6 +21,7 @@ pub(crate) struct Conn {
     pub(crate) stream: Stream,
     pub(crate) wire: Wire,
     pub(crate) established: Arc<Established>,
+    pub(crate) open: Open,
     watch: Arc<IdleWatch>,
     /// `watch` as a waker, made once: making one is an atomic increment at every release else.
     watcher: Waker,
@@ -36,6 +38,7 @@ impl Conn {
     pub(crate) fn new(
         stream: Stream,
         established: Arc<Established>,
+        open: Open,
         notices: Arc<Notices>,
     ) -> Conn {
         let watch = Arc::new(IdleWatch { notices, id: OnceLock::new(), missed: false.into() });
@@ -43,6 +46,7 @@ impl Conn {
             stream,
             wire: Wire::new(),
             established,
+            open,
             watcher: Waker::from(watch.clone()),
             watch,
             runtime: Handle::current().id(),
@@ -66,6 +70,7 @@ impl Conn {
 
     /// Looks whether the connection is fit to be kept, and has it watched from now on.
     pub(crate) fn go_idle(&mut self) -> Result<(), CloseReason> {
+        self.open.idle();
         self.forget_task();
         close_reason_of(self.stream.poll_quiet(&mut Context::from_waker(&self.watcher)))
     }

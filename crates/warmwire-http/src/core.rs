@@ -13,6 +13,7 @@ use crate::conn::Conn;
 use crate::dial::DialError;
 use crate::event::{Event, Observer};
 use crate::key::{HttpCounters, Key, OriginName};
+use crate::observe;
 use crate::policy::Policies;
 use crate::pooled::{self, Hooks, LeaseGuard, Left, Lend, PermitGuard, Pooled, Waiter};
 use crate::reaper::{self, Notices};
@@ -98,6 +99,7 @@ impl Hooks<Key, Slot> for AgentHooks {
     }
 
     fn closed(&self, closed: Closed<Key, Slot>) {
+        observe::closed(&closed.key, closed.reason, closed.age);
         self.observer.report(|| Event::Closed {
             origin: OriginName::new(&closed.key),
             connection: closed.id,

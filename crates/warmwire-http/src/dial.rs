@@ -17,6 +17,7 @@ use crate::core::{ConnectionLease, Core, DialPermit, Slot};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
 use crate::key::{Key, OriginName};
+use crate::observe::{self, Open};
 use crate::proxy;
 use crate::random;
 use crate::response::Established;
@@ -260,7 +261,8 @@ async fn dial(
             let Connected { stream, local, remote, tls, phases } = connected;
             let established =
                 Arc::new(Established { origin: OriginName::new(key), local, remote, tls, phases });
-            let conn = Box::new(Conn::new(stream, established, hooks.notices.clone()));
+            let conn =
+                Box::new(Conn::new(stream, established, Open::new(key), hooks.notices.clone()));
             let opened = Opened { slots: 1, jitter: random::unit(), elapsed: began.elapsed() };
             Ok((conn, opened))
         }
@@ -269,6 +271,7 @@ async fn dial(
             if error.is_timeout() {
                 stats::count(core, key, |all| &all.connect_timeouts);
             }
+            observe::connect_failed(key, || error.clone().into_error().kind());
             hooks.observer.report(|| Event::ConnectFailed {
                 origin: OriginName::new(key),
                 elapsed: began.elapsed(),

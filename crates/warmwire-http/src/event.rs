@@ -4,9 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::StatusCode;
 use warmwire_pool::{CloseReason, ConnectionId};
 
 use crate::key::OriginName;
+use crate::observe;
 
 /// A step in the life of a connection or of a request's wait for one.
 ///
@@ -76,6 +78,16 @@ pub enum Event {
         /// The connection that failed.
         connection: ConnectionId,
     },
+    /// A redirect is followed.
+    #[non_exhaustive]
+    Redirected {
+        /// Who answered with it.
+        origin: OriginName,
+        /// The status.
+        status: StatusCode,
+        /// Where it leads, without the query.
+        to: Arc<str>,
+    },
     /// A connection is closed.
     #[non_exhaustive]
     Closed {
@@ -106,10 +118,14 @@ impl Observer {
         Observer(Some(Arc::new(callback)))
     }
 
-    /// Reports the event that `make` makes; without a callback it is not made.
+    /// Reports the event that `make` makes; it is not made if nobody listens.
     pub(crate) fn report(&self, make: impl FnOnce() -> Event) {
+        if self.0.is_none() && !observe::listens() {
+            return;
+        }
+        let event = make();
+        observe::event(&event);
         if let Some(callback) = &self.0 {
-            let event = make();
             // The panic hook has already told the user; the exchange must not suffer for it.
             let _ = catch_unwind(AssertUnwindSafe(|| callback(&event)));
         }

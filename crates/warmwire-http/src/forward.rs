@@ -1,6 +1,7 @@
 //! `http://` requests that a proxy forwards (RFC 9112, 3.2.2): there is no tunnel, so the proxy
 //! reads the request itself, and may answer it itself.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use bytes::BytesMut;
@@ -30,14 +31,19 @@ impl Forward {
         Forward { authorization, defaults: OnceLock::new() }
     }
 
-    /// The agent's default headers and the proxy's authorization.
-    pub(crate) fn defaults<'a>(&'a self, agent: &'a HeaderMap) -> &'a HeaderMap {
-        let Some(authorization) = &self.authorization else { return agent };
-        self.defaults.get_or_init(|| {
-            let mut headers = agent.clone();
+    /// These default headers and the proxy's authorization; `own`: they are the request's and not
+    /// the agent's, which are put together once.
+    pub(crate) fn defaults<'a>(&'a self, ours: &'a HeaderMap, own: bool) -> Cow<'a, HeaderMap> {
+        let Some(authorization) = &self.authorization else { return Cow::Borrowed(ours) };
+        let together = || {
+            let mut headers = ours.clone();
             headers.insert(PROXY_AUTHORIZATION, authorization.clone());
             headers
-        })
+        };
+        match own {
+            true => Cow::Owned(together()),
+            false => Cow::Borrowed(self.defaults.get_or_init(together)),
+        }
     }
 }
 

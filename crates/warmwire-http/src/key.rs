@@ -32,7 +32,7 @@ impl Scheme {
         }
     }
 
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Scheme::Http => "http",
             Scheme::Https => "https",
@@ -197,6 +197,8 @@ struct Inner {
     hash: u64,
     policy: Arc<Policy>,
     counters: HttpCounters,
+    #[cfg(feature = "metrics")]
+    meters: crate::observe::Meters,
 }
 
 /// Counted per origin, written and read under the pool's lock so that a snapshot is of one moment.
@@ -235,6 +237,8 @@ impl Key {
             hash: address.hash,
             policy,
             counters: HttpCounters::default(),
+            #[cfg(feature = "metrics")]
+            meters: Default::default(),
         }))
     }
 
@@ -291,6 +295,12 @@ impl Key {
     pub(crate) fn name(&self) -> &str {
         &self.0.name
     }
+
+    /// What the recorder of metrics knows of the origin; asks it at the first call.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn meters(&self) -> &crate::observe::Registered {
+        self.0.meters.of(&self.address())
+    }
 }
 
 impl fmt::Debug for Key {
@@ -334,6 +344,15 @@ impl OriginName {
 
     pub(crate) fn is_forwarded(&self) -> bool {
         self.0.forward().is_some()
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        self.0.policy()
+    }
+
+    #[cfg(feature = "metrics")]
+    pub(crate) fn key(&self) -> &Key {
+        &self.0
     }
 
     /// The name as text.

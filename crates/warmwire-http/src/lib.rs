@@ -36,11 +36,13 @@ mod event;
 mod forward;
 mod incoming;
 mod key;
+mod observe;
 mod policy;
 mod pooled;
 mod proxy;
 mod random;
 mod reaper;
+mod redirect;
 mod release;
 mod request;
 mod response;
@@ -59,7 +61,11 @@ pub use builder::{AgentBuilder, OriginPolicy};
 pub use error::{Error, ErrorKind, Phase, Sent};
 pub use event::Event;
 pub use key::OriginName;
+#[cfg(feature = "metrics")]
+#[doc(inline)]
+pub use observe::names as metrics;
 pub use proxy::ProxyResponse;
+pub use redirect::{Hop, Redirect, RedirectAction, RedirectPolicy, Redirected};
 pub use request::RequestBuilder;
 pub use response::{ConnectionInfo, Response, Timings};
 pub use stats::{ClosedCounts, OriginStats, Stats, TimeoutCounts};

@@ -1,5 +1,7 @@
 //! A request from its start to its response's head: checkout, exchange, and at most one repeat.
 
+use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,13 +15,15 @@ use crate::agent::Agent;
 use crate::body::Body;
 use crate::checkout::{checkout, checkout_fresh};
 use crate::conn::Conn;
-use crate::core::{Acquired, ConnectionLease, Core, insert, origin_of};
+use crate::core::{Acquired, Config, ConnectionLease, Core, insert, origin_of};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
 use crate::forward;
 use crate::incoming::Incoming;
 use crate::key::{Address, Key, OriginName};
-use crate::policy::{OwnTimeouts, Policies, Timeouts};
+use crate::observe;
+use crate::policy::{Own, Policies, Timeouts};
+use crate::redirect::{Following, Rules, follow};
 use crate::release::release;
 use crate::response::{ConnectionInfo, Response};
 use crate::route::OwnRoute;
@@ -28,7 +32,7 @@ use crate::trace::{Timer, Trace, close_reason, deadline, earlier, is_lost};
 use crate::wire::Fault;
 
 /// All of a request but its body.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RequestParts {
     pub(crate) method: Method,
     /// Of a request to a [`Base`], the path alone.
@@ -39,8 +43,8 @@ pub(crate) struct RequestParts {
     pub(crate) unix: Option<Arc<Path>>,
     /// `None` if it is the origin's, as in most requests.
     pub(crate) route: Option<Box<OwnRoute>>,
-    /// `None` if all are those of the origin, as in most requests.
-    pub(crate) timeouts: Option<Box<OwnTimeouts>>,
+    /// `None` if all else is as the origin has it, as in most requests.
+    pub(crate) own: Option<Box<Own>>,
     /// What the caller says about sending the request twice; otherwise the method tells.
     pub(crate) idempotent: Option<bool>,
 }
@@ -72,22 +76,52 @@ impl RequestParts {
 
     fn timeouts(&self, key: &Key) -> Arc<Timeouts> {
         let origin = &key.policy().timeouts;
-        match &self.timeouts {
+        match &self.own {
             None => origin.clone(),
-            Some(own) => Arc::new(own.over(origin)),
+            Some(own) => Arc::new(own.timeouts.over(origin)),
+        }
+    }
+
+    /// The rules for the redirect that `response` is, if it is to be followed.
+    fn redirects(&self, response: &Response) -> Option<Arc<Rules>> {
+        let own = self.own.as_ref().and_then(|own| own.redirects.as_ref());
+        let policy = own.unwrap_or(&response.connection.origin().policy().redirects);
+        policy.rules().cloned()
+    }
+
+    /// The whole URL.
+    pub(crate) fn url(&self) -> Uri {
+        let Some(base) = &self.base else { return self.uri.clone() };
+        let mut parts = base.uri.clone().into_parts();
+        parts.path_and_query = self.uri.path_and_query().cloned();
+        // With scheme, authority and path there is nothing that could be missing.
+        Uri::from_parts(parts).unwrap_or_default()
+    }
+
+    /// The Unix socket that the request goes over.
+    pub(crate) fn unix(&self, config: &Config) -> Option<Arc<Path>> {
+        let base = || Some(self.base.as_ref()?.key.address().unix?.into());
+        self.unix.clone().or_else(base).or_else(|| config.unix_socket.clone())
+    }
+
+    /// Where the request goes, as far as it says so itself.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn address(&self) -> Result<Address<'_>, Error> {
+        match (&self.base, &self.unix) {
+            (Some(base), None) => Ok(base.key.address()),
+            (_, unix) => Address::of(self.authority(), unix.as_deref()),
         }
     }
 
     /// The URL whose scheme, host and port count.
-    fn authority(&self) -> &Uri {
+    pub(crate) fn authority(&self) -> &Uri {
         self.base.as_ref().map_or(&self.uri, |base| &base.uri)
     }
 
     /// Asks for a connection, and gives the key under which the pool has the origin.
     fn acquire(&self, core: &Arc<Core>, now: Instant) -> Result<(Acquired, Key), Error> {
         let mut known = None;
-        let unix = self.unix.as_ref();
-        let acquired = match (&self.base, unix, &self.route) {
+        let acquired = match (&self.base, &self.unix, &self.route) {
             (Some(base), None, None) => core.acquire(now.into_std(), |pool| {
                 let origin = origin_of(pool, &base.key);
                 known = pool.key(origin).cloned();
@@ -95,8 +129,8 @@ impl RequestParts {
             }),
             _ => {
                 let config = &core.hooks.config;
-                let unix = unix.or(config.unix_socket.as_ref());
-                let address = Address::of(self.authority(), unix.map(AsRef::as_ref))?;
+                let unix = self.unix(config);
+                let address = Address::of(self.authority(), unix.as_deref())?;
                 let own = self
                     .route
                     .as_ref()
@@ -129,18 +163,16 @@ impl RequestParts {
 ///
 /// Dropping the future frees the slot at once: the place in the queue, or the connection, which
 /// is closed if the exchange had begun.
-#[expect(
-    clippy::manual_async_fn,
-    reason = "an async fn would keep its arguments twice, and the future of a request is moved \
-              about by those who spawn and combine it"
-)]
+//
+// No async fn: that would keep its arguments twice, and the future of a request is moved about by
+// those who spawn and combine it.
 pub(crate) fn send(
     agent: Agent,
     request: RequestParts,
     body: Body,
     invalid: Option<Error>,
 ) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
-    async move {
+    observe::Watch::new(&request).over(async move {
         let started = Instant::now();
         if let Some(error) = invalid {
             return Err(error);
@@ -160,19 +192,45 @@ pub(crate) fn send(
             timings: Default::default(),
             connection: None,
         };
+        let _active = observe::Active::new(&trace.key);
         let spare = body.try_clone();
         let repeatable = spare.is_some() && request.is_idempotent();
         let lease = checkout(core, &mut trace, acquired, repeatable).await?;
         let end = match exchange(core, lease, &request, body, &mut trace, repeatable).await {
             Ok(response) => Ok(response),
             // Boxed, as everything rare here is, for the same reason.
-            Err(failed) => Box::pin(repeat(core, &request, spare, trace, *failed)).await,
-        };
-        match end {
-            Ok(response) if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
-                Box::pin(forward::told(response)).await
+            Err(failed) => {
+                let spare = spare.as_ref().and_then(Body::try_clone);
+                Box::pin(repeat(core, &request, spare, trace, *failed)).await
             }
-            end => end,
+        };
+        match onward(agent, request, spare, end, started) {
+            ControlFlow::Break(end) => end,
+            ControlFlow::Continue(following) => following.await,
+        }
+    })
+}
+
+/// Begins to follow the redirect that a response may be, or to read what a proxy says. No part of `send`, whose future would then
+/// have room for the response.
+fn onward(
+    agent: Agent,
+    request: RequestParts,
+    spare: Option<Body>,
+    end: Result<Response, Error>,
+    started: Instant,
+) -> ControlFlow<Result<Response, Error>, Following> {
+    let response = match end {
+        Ok(response) if response.status().is_redirection() => response,
+        Ok(response) if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+            return ControlFlow::Continue(Box::pin(forward::told(response)));
+        }
+        end => return ControlFlow::Break(end),
+    };
+    match request.redirects(&response) {
+        None => ControlFlow::Break(Ok(response)),
+        Some(rules) => {
+            ControlFlow::Continue(follow(agent, request, spare, response, rules, started))
         }
     }
 }
@@ -192,6 +250,8 @@ async fn repeat(
     let allowed = stale && (error.sent() == Sent::No || request.is_idempotent());
     let (true, Some(body)) = (allowed, body) else { return Err(error) };
     stats::count(core, &trace.key, |all| &all.retries);
+    observe::retried(&trace.key);
+    observe::resent();
     if let Some(connection) = &trace.connection {
         core.hooks.observer.report(|| Event::Retried {
             origin: OriginName::new(&trace.key),
@@ -231,6 +291,7 @@ fn exchange(
     async move {
         if let Err(error) = started {
             // Nothing of it was sent: the connection is as it was.
+            lease.conn().open.idle();
             lease.release(Verdict::Untouched);
             let error = trace.failed(Fault::Request(error), Sent::No, Phase::Prepare, None);
             return Err(Box::new(Failed { error, stale: false, unused_body: None }));
@@ -256,14 +317,17 @@ fn start(
     body: Body,
     trace: &Trace,
 ) -> Result<(), RequestError> {
-    let agent = &core.hooks.config.default_headers;
+    let own = request.own.as_ref().and_then(|own| own.defaults.as_ref());
+    let ours = own.unwrap_or(&core.hooks.config.default_headers);
     let whole;
     let (target, defaults) = match (trace.key.forward(), &request.base) {
-        (None, _) => (target(request), agent),
-        (Some(forward), None) => (Target::Absolute(&request.uri), forward.defaults(agent)),
+        (None, _) => (target(request), Cow::Borrowed(ours)),
+        (Some(forward), None) => {
+            (Target::Absolute(&request.uri), forward.defaults(ours, own.is_some()))
+        }
         (Some(forward), Some(base)) => {
             whole = forward::whole(&base.uri, &request.uri);
-            (Target::Absolute(&whole), forward.defaults(agent))
+            (Target::Absolute(&whole), forward.defaults(ours, own.is_some()))
         }
     };
     let head = RequestHead {
@@ -271,7 +335,7 @@ fn start(
         target,
         host: host(request.authority()),
         headers: &request.headers,
-        defaults,
+        defaults: &defaults,
     };
     lease.conn_mut().wire.start(trace.key.policy().h1, &head, body, trace.acquired)
 }
@@ -409,5 +473,5 @@ fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: Box<ResponseHead
     };
     let connection = trace.connection.take();
     let connection = connection.expect("`checkout` has noted the connection that was used");
-    Response { head, body, connection, timings: trace.timings }
+    Response { head, body, connection, timings: trace.timings, redirected: None }
 }

@@ -6,7 +6,9 @@
 //! | `http` | [`Agent`], in [`http`] | yes |
 //! | `compression` | `plugs::compression`: decodes gzip, br, zstd and deflate | |
 //! | `cookies` | `plugs::cookies`: a cookie jar | |
+//! | `metrics` | metrics by OpenTelemetry's conventions, through the `metrics` facade | |
 //! | `mock` | `plugs::mock`: a scripted server in memory, for a program's own tests | |
+//! | `tracing` | spans by OpenTelemetry's conventions, and connections' events | |
 //! | `full` | everything | |
 //!
 //! The [`manual`] has what the single items do not say: each default with its reason, when a

@@ -8,12 +8,17 @@ mod drops;
 mod errors;
 mod lifecycle;
 mod limits;
+#[cfg(feature = "metrics")]
+mod metered;
 mod policies;
 mod proxies;
 mod proxy_errors;
+mod redirects;
 mod reuse;
 mod route;
 mod stats_events;
 mod timers;
 mod tls;
+#[cfg(feature = "tracing")]
+mod traced;
 mod transports;

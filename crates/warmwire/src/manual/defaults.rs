@@ -30,6 +30,7 @@
 //! | [`happy_eyeballs_delay`] | 250 ms | RFC 8305 recommends it. |
 //! | [`drain_bytes`] | 64 KiB | About what comes in the time of a handshake: reading the rest of a dropped response is cheaper than a new connection. |
 //! | [`drain_time`] | 50 ms | The same in time. |
+//! | [`redirects`] | none is followed | A redirect of a service that the program knows is a mistake more often than a place to go; followed in silence it costs an exchange each time and takes requests to other servers. |
 //! | [`max_response_head`] | 64 KiB | Large cookies and security policies stay below half of it. |
 //! | [`max_response_headers`] | 100 lines | As hyper. |
 //! | [`proxy`] | none | Who can set a variable would else decide through whom requests go; `.proxy(Proxy::from_env())` reads them. |
@@ -66,4 +67,5 @@
 //! [`proxy`]: crate::http::AgentBuilder::proxy
 //! [`tls`]: crate::http::AgentBuilder::tls
 //! [`local_address`]: crate::http::AgentBuilder::local_address
+//! [`redirects`]: crate::http::AgentBuilder::redirects
 //! [`keep_alive`]: crate::http::AgentBuilder::keep_alive

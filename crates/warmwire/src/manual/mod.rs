@@ -6,9 +6,11 @@
 //! - [`dialling`]: connections opened ahead, rather not yet, and after failures.
 //! - [`per_origin`]: other limits and timers for single origins and single requests.
 //! - [`bodies`]: bytes and streams, what a dropped response costs, what can be sent again.
+//! - [`redirects`]: none by default, and how to follow them without giving secrets away.
 //! - [`errors`]: what to do about which.
 //! - [`events`]: every step of a connection's life, as it happens.
 //! - [`numbers`]: what the statistics count, and how to watch them.
+//! - [`observability`]: spans and metrics by OpenTelemetry's conventions.
 //! - [`proxies`]: which one, what it is asked, and what its errors say.
 //! - [`plugs`]: the agent in what people run already.
 //! - [`unix_sockets`]: three ways to name one.
@@ -20,8 +22,10 @@ pub mod errors;
 pub mod events;
 pub mod limits;
 pub mod numbers;
+pub mod observability;
 pub mod per_origin;
 pub mod plugs;
 pub mod proxies;
+pub mod redirects;
 pub mod reuse;
 pub mod unix_sockets;
