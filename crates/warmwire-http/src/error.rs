@@ -57,6 +57,9 @@ pub enum ErrorKind {
     InvalidResponse,
     /// The request's own body failed; [`source`](StdError::source) is its error.
     RequestBody,
+    /// A redirect was to be followed and must not or cannot be: too many in a row, from `https` to
+    /// `http`, with a body that cannot be sent again, …; the text lists them all.
+    Redirect,
     /// The response's body is not what the caller asked it to be read as (JSON, text), or is
     /// larger than the caller allows.
     Decode,
@@ -87,6 +90,7 @@ impl ErrorKind {
             ErrorKind::ResponseCut => "response_cut",
             ErrorKind::InvalidResponse => "invalid_response",
             ErrorKind::RequestBody => "request_body",
+            ErrorKind::Redirect => "redirect",
             ErrorKind::Decode => "decode",
         }
     }
@@ -254,6 +258,13 @@ impl Error {
 
     pub(crate) fn with_sent(mut self, sent: Sent) -> Error {
         self.0.sent = sent;
+        self
+    }
+
+    /// Adds the redirects that led to the request.
+    pub(crate) fn after(mut self, redirects: &str) -> Error {
+        self.0.text.push_str("; redirects: ");
+        self.0.text.push_str(redirects);
         self
     }
 

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::StatusCode;
 use warmwire_pool::{CloseReason, ConnectionId};
 
 use crate::key::OriginName;
@@ -76,6 +77,16 @@ pub enum Event {
         origin: OriginName,
         /// The connection that failed.
         connection: ConnectionId,
+    },
+    /// A redirect is followed.
+    #[non_exhaustive]
+    Redirected {
+        /// Who answered with it.
+        origin: OriginName,
+        /// The status.
+        status: StatusCode,
+        /// Where it leads, without the query.
+        to: Arc<str>,
     },
     /// A connection is closed.
     #[non_exhaustive]

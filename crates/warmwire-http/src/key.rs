@@ -307,6 +307,10 @@ impl OriginName {
         OriginName(key.clone())
     }
 
+    pub(crate) fn policy(&self) -> &Policy {
+        self.0.policy()
+    }
+
     #[cfg(feature = "metrics")]
     pub(crate) fn key(&self) -> &Key {
         &self.0

@@ -40,6 +40,7 @@ mod policy;
 mod pooled;
 mod random;
 mod reaper;
+mod redirect;
 mod release;
 mod request;
 mod response;
@@ -61,6 +62,7 @@ pub use key::OriginName;
 #[cfg(feature = "metrics")]
 #[doc(inline)]
 pub use observe::names as metrics;
+pub use redirect::{Hop, Redirect, RedirectAction, RedirectPolicy, Redirected};
 pub use request::RequestBuilder;
 pub use response::{ConnectionInfo, Response, Timings};
 pub use stats::{ClosedCounts, OriginStats, Stats, TimeoutCounts};

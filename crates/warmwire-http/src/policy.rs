@@ -9,10 +9,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
+use tokio::time::Instant;
 use warmwire_net::Tls;
 use warmwire_pool::Limits;
 
 use crate::key::{Address, Scheme, lower_case};
+use crate::redirect::RedirectPolicy;
 
 /// A year. The task that notices when peers close idle connections runs while one has a deadline, so
 /// every idle connection must have one that the clock can hold.
@@ -27,6 +30,7 @@ pub(crate) struct Policy {
     pub(crate) timeouts: Arc<Timeouts>,
     pub(crate) max_idle_timeout: Duration,
     pub(crate) drain: Drain,
+    pub(crate) redirects: RedirectPolicy,
     pub(crate) h1: warmwire_h1::Limits,
     pub(crate) tls: Tls,
     pub(crate) local_address: Option<IpAddr>,
@@ -40,6 +44,9 @@ pub(crate) struct Timeouts {
     pub(crate) response: Option<Duration>,
     pub(crate) read: Option<Duration>,
     pub(crate) total: Option<Duration>,
+    /// From when on `total` counts, if that is not the request's start: it is a later one on a way
+    /// of redirects.
+    pub(crate) total_from: Option<Instant>,
     /// How long a body waits for `100 Continue`.
     pub(crate) expect_continue: Duration,
 }
@@ -62,10 +69,12 @@ impl Default for Policy {
                 response: Some(minutes(5)),
                 read: Some(minutes(5)),
                 total: None,
+                total_from: None,
                 expect_continue: Duration::from_secs(1),
             }),
             max_idle_timeout: minutes(10),
             drain: Drain { bytes: 64 * 1024, time: Duration::from_millis(50) },
+            redirects: RedirectPolicy::none(),
             h1: warmwire_h1::Limits::default(),
             tls: Tls::new(),
             local_address: None,
@@ -79,6 +88,15 @@ impl Policy {
     }
 }
 
+/// What one request sets for itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Own {
+    pub(crate) timeouts: OwnTimeouts,
+    pub(crate) redirects: Option<RedirectPolicy>,
+    /// In place of the agent's default headers, after a redirect to another origin.
+    pub(crate) defaults: Option<HeaderMap>,
+}
+
 /// Timers that one request sets; the others are those of its origin.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OwnTimeouts {
@@ -87,6 +105,7 @@ pub(crate) struct OwnTimeouts {
     pub(crate) response: Option<Option<Duration>>,
     pub(crate) read: Option<Option<Duration>>,
     pub(crate) total: Option<Option<Duration>>,
+    pub(crate) total_from: Option<Instant>,
     pub(crate) expect_continue: Option<Duration>,
 }
 
@@ -98,6 +117,7 @@ impl OwnTimeouts {
             response: self.response.unwrap_or(origin.response),
             read: self.read.unwrap_or(origin.read),
             total: self.total.unwrap_or(origin.total),
+            total_from: self.total_from,
             expect_continue: self.expect_continue.unwrap_or(origin.expect_continue),
         }
     }

@@ -17,6 +17,7 @@ use crate::agent::Agent;
 use crate::body::Body;
 use crate::error::{Error, ErrorKind};
 use crate::policy::OwnTimeouts;
+use crate::redirect::RedirectPolicy;
 use crate::response::Response;
 use crate::send::{self, Base, RequestParts};
 use crate::url::IntoUri;
@@ -47,7 +48,7 @@ impl RequestBuilder {
             headers: HeaderMap::new(),
             unix: None,
             route: None,
-            timeouts: None,
+            own: None,
             idempotent: None,
         };
         RequestBuilder { agent: agent.clone(), parts, body: Body::empty(), invalid }
@@ -217,6 +218,11 @@ impl RequestBuilder {
         self.with_timeouts(|own| own.expect_continue = Some(timeout))
     }
 
+    /// [`AgentBuilder::redirects`](crate::AgentBuilder::redirects) for this request.
+    pub fn redirects(self, policy: RedirectPolicy) -> RequestBuilder {
+        self.with(|request| request.own.get_or_insert_default().redirects = Some(policy))
+    }
+
     /// Sends the request and waits for the response's head.
     ///
     /// # Errors
@@ -278,7 +284,7 @@ impl RequestBuilder {
     }
 
     fn with_timeouts(self, change: impl FnOnce(&mut OwnTimeouts)) -> RequestBuilder {
-        self.with(|request| change(request.timeouts.get_or_insert_default()))
+        self.with(|request| change(&mut request.own.get_or_insert_default().timeouts))
     }
 
     fn try_with(

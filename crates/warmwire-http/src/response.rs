@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{self, Stream};
-use http::{HeaderMap, StatusCode, Version};
+use http::{HeaderMap, StatusCode, Uri, Version};
 use http_body::Body as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,6 +19,7 @@ use warmwire_pool::ConnectionId;
 use crate::body::Body;
 use crate::error::{Error, ErrorKind, Phase, Sent};
 use crate::key::OriginName;
+use crate::redirect::{Hop, Redirected};
 
 /// How long each part of an exchange took, as far as it got.
 ///
@@ -161,6 +162,8 @@ pub struct Response {
     pub(crate) body: Body,
     pub(crate) connection: ConnectionInfo,
     pub(crate) timings: Timings,
+    /// Boxed, since few responses have it.
+    pub(crate) redirected: Option<Box<Redirected>>,
 }
 
 impl Response {
@@ -192,6 +195,17 @@ impl Response {
     /// How long each part took.
     pub fn timings(&self) -> Timings {
         self.timings
+    }
+
+    /// The URL that the response is from, if redirects were followed; otherwise it is the request's
+    /// own, and this is `None`.
+    pub fn url(&self) -> Option<&Uri> {
+        self.redirected.as_ref().map(|redirected| redirected.url())
+    }
+
+    /// The redirects that were followed, in their order.
+    pub fn redirects(&self) -> &[Hop] {
+        self.redirected.as_ref().map_or(&[], |redirected| redirected.hops())
     }
 
     /// The length of the body in bytes, if it is known before it has come.
@@ -331,7 +345,8 @@ impl About {
 }
 
 impl From<Response> for http::Response<Body> {
-    /// The [`ConnectionInfo`] and the [`Timings`] become extensions.
+    /// The [`ConnectionInfo`] and the [`Timings`] become extensions, and [`Redirected`] if redirects
+    /// were followed.
     fn from(response: Response) -> Self {
         let mut converted = http::Response::new(response.body);
         *converted.status_mut() = response.head.status;
@@ -339,6 +354,9 @@ impl From<Response> for http::Response<Body> {
         *converted.headers_mut() = response.head.headers;
         converted.extensions_mut().insert(response.connection);
         converted.extensions_mut().insert(response.timings);
+        if let Some(redirected) = response.redirected {
+            converted.extensions_mut().insert(*redirected);
+        }
         converted
     }
 }

@@ -1,5 +1,6 @@
 //! A request from its start to its response's head: checkout, exchange, and at most one repeat.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,13 +14,14 @@ use crate::agent::Agent;
 use crate::body::Body;
 use crate::checkout::{checkout, checkout_fresh};
 use crate::conn::Conn;
-use crate::core::{Acquired, ConnectionLease, Core, insert, origin_of};
+use crate::core::{Acquired, Config, ConnectionLease, Core, insert, origin_of};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
 use crate::incoming::Incoming;
 use crate::key::{Address, Key, OriginName};
 use crate::observe;
-use crate::policy::{OwnTimeouts, Policies, Timeouts};
+use crate::policy::{Own, Policies, Timeouts};
+use crate::redirect::{Following, Rules, follow};
 use crate::release::release;
 use crate::response::{ConnectionInfo, Response};
 use crate::route::OwnRoute;
@@ -28,7 +30,7 @@ use crate::trace::{Timer, Trace, close_reason, deadline, earlier, is_lost};
 use crate::wire::Fault;
 
 /// All of a request but its body.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RequestParts {
     pub(crate) method: Method,
     /// Of a request to a [`Base`], the path alone.
@@ -39,8 +41,8 @@ pub(crate) struct RequestParts {
     pub(crate) unix: Option<Arc<Path>>,
     /// `None` if it is the origin's, as in most requests.
     pub(crate) route: Option<Box<OwnRoute>>,
-    /// `None` if all are those of the origin, as in most requests.
-    pub(crate) timeouts: Option<Box<OwnTimeouts>>,
+    /// `None` if all else is as the origin has it, as in most requests.
+    pub(crate) own: Option<Box<Own>>,
     /// What the caller says about sending the request twice; otherwise the method tells.
     pub(crate) idempotent: Option<bool>,
 }
@@ -72,10 +74,32 @@ impl RequestParts {
 
     fn timeouts(&self, key: &Key) -> Arc<Timeouts> {
         let origin = &key.policy().timeouts;
-        match &self.timeouts {
+        match &self.own {
             None => origin.clone(),
-            Some(own) => Arc::new(own.over(origin)),
+            Some(own) => Arc::new(own.timeouts.over(origin)),
         }
+    }
+
+    /// The rules for the redirect that `response` is, if it is to be followed.
+    fn redirects(&self, response: &Response) -> Option<Arc<Rules>> {
+        let own = self.own.as_ref().and_then(|own| own.redirects.as_ref());
+        let policy = own.unwrap_or(&response.connection.origin().policy().redirects);
+        policy.rules().cloned()
+    }
+
+    /// The whole URL.
+    pub(crate) fn url(&self) -> Uri {
+        let Some(base) = &self.base else { return self.uri.clone() };
+        let mut parts = base.uri.clone().into_parts();
+        parts.path_and_query = self.uri.path_and_query().cloned();
+        // With scheme, authority and path there is nothing that could be missing.
+        Uri::from_parts(parts).unwrap_or_default()
+    }
+
+    /// The Unix socket that the request goes over.
+    pub(crate) fn unix(&self, config: &Config) -> Option<Arc<Path>> {
+        let base = || Some(self.base.as_ref()?.key.address().unix?.into());
+        self.unix.clone().or_else(base).or_else(|| config.unix_socket.clone())
     }
 
     /// Where the request goes, as far as it says so itself.
@@ -95,8 +119,7 @@ impl RequestParts {
     /// Asks for a connection, and gives the key under which the pool has the origin.
     fn acquire(&self, core: &Arc<Core>, now: Instant) -> Result<(Acquired, Key), Error> {
         let mut known = None;
-        let unix = self.unix.as_ref();
-        let acquired = match (&self.base, unix, &self.route) {
+        let acquired = match (&self.base, &self.unix, &self.route) {
             (Some(base), None, None) => core.acquire(now.into_std(), |pool| {
                 let origin = origin_of(pool, &base.key);
                 known = pool.key(origin).cloned();
@@ -104,8 +127,8 @@ impl RequestParts {
             }),
             _ => {
                 let config = &core.hooks.config;
-                let unix = unix.or(config.unix_socket.as_ref());
-                let address = Address::of(self.authority(), unix.map(AsRef::as_ref))?;
+                let unix = self.unix(config);
+                let address = Address::of(self.authority(), unix.as_deref())?;
                 let own = self
                     .route
                     .as_ref()
@@ -171,12 +194,40 @@ pub(crate) fn send(
         let spare = body.try_clone();
         let repeatable = spare.is_some() && request.is_idempotent();
         let lease = checkout(core, &mut trace, acquired, repeatable).await?;
-        match exchange(core, lease, &request, body, &mut trace, repeatable).await {
+        let end = match exchange(core, lease, &request, body, &mut trace, repeatable).await {
             Ok(response) => Ok(response),
             // Boxed, as everything rare here is, for the same reason.
-            Err(failed) => Box::pin(repeat(core, &request, spare, trace, *failed)).await,
+            Err(failed) => {
+                let spare = spare.as_ref().and_then(Body::try_clone);
+                Box::pin(repeat(core, &request, spare, trace, *failed)).await
+            }
+        };
+        match onward(agent, request, spare, end, started) {
+            ControlFlow::Break(end) => end,
+            ControlFlow::Continue(following) => following.await,
         }
     })
+}
+
+/// Begins to follow the redirect that a response may be. No part of `send`, whose future would then
+/// have room for the response.
+fn onward(
+    agent: Agent,
+    request: RequestParts,
+    spare: Option<Body>,
+    end: Result<Response, Error>,
+    started: Instant,
+) -> ControlFlow<Result<Response, Error>, Following> {
+    let response = match end {
+        Ok(response) if response.status().is_redirection() => response,
+        end => return ControlFlow::Break(end),
+    };
+    match request.redirects(&response) {
+        None => ControlFlow::Break(Ok(response)),
+        Some(rules) => {
+            ControlFlow::Continue(follow(agent, request, spare, response, rules, started))
+        }
+    }
 }
 
 /// Sends the request again if the retry rule allows it: once, on a fresh connection, after a
@@ -261,12 +312,13 @@ fn start(
     body: Body,
     trace: &Trace,
 ) -> Result<(), RequestError> {
+    let defaults = &core.hooks.config.default_headers;
     let head = RequestHead {
         method: &request.method,
         target: target(request),
         host: host(request.authority()),
         headers: &request.headers,
-        defaults: &core.hooks.config.default_headers,
+        defaults: request.own.as_ref().and_then(|own| own.defaults.as_ref()).unwrap_or(defaults),
     };
     lease.conn_mut().wire.start(trace.key.policy().h1, &head, body, trace.acquired)
 }
@@ -404,5 +456,5 @@ fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: Box<ResponseHead
     };
     let connection = trace.connection.take();
     let connection = connection.expect("`checkout` has noted the connection that was used");
-    Response { head, body, connection, timings: trace.timings }
+    Response { head, body, connection, timings: trace.timings, redirected: None }
 }

@@ -41,7 +41,8 @@ pub(crate) enum Timer {
 
 impl Trace {
     pub(crate) fn total_deadline(&self) -> Option<Instant> {
-        self.started.checked_add(self.timeouts.total?)
+        let from = self.timeouts.total_from.unwrap_or(self.started);
+        from.checked_add(self.timeouts.total?)
     }
 
     pub(crate) fn error(&self, error: Error) -> Error {

@@ -41,7 +41,7 @@ pub(crate) struct Origin<K> {
     /// No refill before this.
     pub(crate) refill_at: Option<Instant>,
     /// Its last dials have failed.
-    pub(crate) failures: Option<Failures>,
+    pub(crate) failures: Option<Box<Failures>>,
     /// Waiters that are in no list, since their task seems not to run.
     pub(crate) aside: usize,
     pub(crate) counters: Counters,
@@ -73,7 +73,7 @@ impl<K> Origin<K> {
 
     /// Whether its failed dials let it dial.
     pub(crate) fn may_dial(&self) -> bool {
-        self.failures.as_ref().is_none_or(Failures::may_probe)
+        self.failures.as_ref().is_none_or(|failures| failures.may_probe())
     }
 
     /// Whether a request had rather wait for a connection to be freed than dial.
@@ -99,7 +99,9 @@ impl<K> Origin<K> {
 
     /// Whether nothing is left of it, but perhaps its wish for connections.
     pub(crate) fn is_empty(&self) -> bool {
-        self.counters.taken() + self.counters.overdue + self.aside == 0
+        // Almost always the first is what tells.
+        self.counters.open == 0
+            && self.counters.taken() + self.counters.overdue + self.aside == 0
             && self.queue.is_empty()
             && self.failures.as_ref().is_none_or(|failures| failures.until.is_none())
     }

@@ -43,14 +43,13 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             entry.counters.change_waiting(before, waiting);
             self.totals.change_waiting(before, waiting);
         }
-        if waiting == 0 && entry.lack() == 0 && entry.may_dial() {
+        if entry.failures.is_some() && waiting == 0 && entry.lack() == 0 && entry.may_dial() {
             // Nobody is left who would dial: what failed before is no concern of who comes next.
             entry.failures = None;
         }
         let wants_dial = waiting > 0 && entry.has_room() && entry.may_dial();
-        let prefers_wait = entry.prefers_wait();
         let first = entry.undialled.front().filter(|&first| {
-            wants_dial && !(prefers_wait && self.waiters[first].patience.is_some())
+            wants_dial && !(self.waiters[first].patience.is_some() && entry.prefers_wait())
         });
         let ticket = first.map(|waiter| self.waiters.serial(waiter));
         let registered = std::mem::replace(&mut entry.starving, ticket);
@@ -62,13 +61,14 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
                 self.starving.insert(new, origin);
             }
         }
-        self.review_refill(origin);
+        if self.origins[origin].limits.min_idle > 0 {
+            self.review_refill(origin);
+        }
     }
 
     pub(crate) fn forget_if_empty(&mut self, origin: usize) {
         let entry = &self.origins[origin];
-        let is_wanted = entry.limits.min_idle > 0 && !self.closed;
-        if !entry.is_empty() || is_wanted {
+        if !entry.is_empty() || entry.limits.min_idle > 0 && !self.closed {
             return;
         }
         let forgotten = self.origins.remove(origin);

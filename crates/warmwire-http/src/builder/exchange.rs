@@ -7,6 +7,7 @@ use http::header::{self, HeaderName, HeaderValue};
 
 use super::AgentBuilder;
 use crate::event::{Event, Observer};
+use crate::redirect::RedirectPolicy;
 
 impl AgentBuilder {
     /// A header of every request that does not set it itself.
@@ -48,6 +49,16 @@ impl AgentBuilder {
     /// How long that may take. Default 50 ms.
     pub fn drain_time(mut self, time: Duration) -> Self {
         self.policy.drain.time = time;
+        self
+    }
+
+    /// Which redirects are followed. Default [`RedirectPolicy::none`]: an agent calls services that
+    /// its program knows, and there a redirect is a mistake in the URL more often than a place to go.
+    /// Following it would hide one, cost an exchange more for each request, and send what was meant
+    /// for one server to another.
+    #[doc(alias = "maxRedirections")]
+    pub fn redirects(mut self, policy: RedirectPolicy) -> Self {
+        self.policy.redirects = policy;
         self
     }
 

@@ -46,6 +46,7 @@ pub use self::origin::OriginPolicy;
 /// | [`tcp_nodelay`](Self::tcp_nodelay) | on |
 /// | [`tcp_keepalive`](Self::tcp_keepalive) | after 15 s, every 15 s, 3 times |
 /// | [`drain_bytes`](Self::drain_bytes), [`drain_time`](Self::drain_time) | 64 KiB, 50 ms |
+/// | [`redirects`](Self::redirects) | none is followed |
 ///
 /// Most of them can be other ones for single origins: see [`for_origin`](Self::for_origin).
 ///

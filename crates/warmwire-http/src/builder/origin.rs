@@ -11,6 +11,7 @@ use super::{AgentBuilder, pool};
 use crate::error::{Error, ErrorKind};
 use crate::key::Address;
 use crate::policy::{LONGEST_IDLE, Policies, Policy};
+use crate::redirect::RedirectPolicy;
 use crate::url;
 
 /// The settings of one origin, in [`AgentBuilder::for_origin`]. Each is named as the option of
@@ -186,6 +187,11 @@ impl OriginPolicy {
     /// [`AgentBuilder::drain_time`] for this origin.
     pub fn drain_time(self, time: Duration) -> Self {
         self.change(move |policy| policy.drain.time = time)
+    }
+
+    /// [`AgentBuilder::redirects`] for requests that begin at this origin.
+    pub fn redirects(self, policy: RedirectPolicy) -> Self {
+        self.change(move |origin| origin.redirects = policy)
     }
 
     /// [`AgentBuilder::max_response_head`] for this origin.

@@ -11,6 +11,7 @@ mod limits;
 #[cfg(feature = "metrics")]
 mod metered;
 mod policies;
+mod redirects;
 mod reuse;
 mod route;
 mod stats_events;

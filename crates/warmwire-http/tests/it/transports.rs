@@ -53,8 +53,10 @@ async fn f026_http_over_a_unix_socket_with_host_and_path_of_the_url() {
     assert!(response.connection().reused(), "one socket is one origin");
     assert_eq!(response.text().await.unwrap(), "localhost /b");
     assert_eq!(server.counts().accepted, 2);
+    let own = origin.get("/c").tls(warmwire_http::Tls::new()).send().await.unwrap();
+    assert_eq!(own.text().await.unwrap(), "localhost /c", "on the socket, whatever else is set");
     let name = format!("unix:{}", path.0.display());
-    assert_eq!(plain.stats().origin(&name).unwrap().requests, 2);
+    assert_eq!(plain.stats().origin(&name).unwrap().requests, 3);
 }
 
 #[tokio::test]

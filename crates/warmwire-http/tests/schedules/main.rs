@@ -1,10 +1,10 @@
 //! The lock around the pool under thousands of random schedules of threads.
 //!
-//! `src/pooled.rs` is included with shuttle's locks in the place of the standard ones, so that
+//! `src/pooled/` is included with shuttle's locks in the place of the standard ones, so that
 //! every lock is a point at which another thread may run. When a schedule fails, shuttle prints
 //! its seed; `SHUTTLE_RANDOM_SEED` runs it again.
 
-#[path = "../../src/pooled.rs"]
+#[path = "../../src/pooled/mod.rs"]
 #[allow(dead_code, reason = "the agent uses more of it than the schedules do")]
 mod pooled;
 mod scenario;

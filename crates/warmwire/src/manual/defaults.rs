@@ -30,6 +30,7 @@
 //! | [`happy_eyeballs_delay`] | 250 ms | RFC 8305 recommends it. |
 //! | [`drain_bytes`] | 64 KiB | About what comes in the time of a handshake: reading the rest of a dropped response is cheaper than a new connection. |
 //! | [`drain_time`] | 50 ms | The same in time. |
+//! | [`redirects`] | none is followed | A redirect of a service that the program knows is a mistake more often than a place to go; followed in silence it costs an exchange each time and takes requests to other servers. |
 //! | [`max_response_head`] | 64 KiB | Large cookies and security policies stay below half of it. |
 //! | [`max_response_headers`] | 100 lines | As hyper. |
 //! | [`keep_alive`] | on | It is what the agent is for. |
@@ -60,4 +61,5 @@
 //! [`drain_time`]: crate::http::AgentBuilder::drain_time
 //! [`max_response_head`]: crate::http::AgentBuilder::max_response_head
 //! [`max_response_headers`]: crate::http::AgentBuilder::max_response_headers
+//! [`redirects`]: crate::http::AgentBuilder::redirects
 //! [`keep_alive`]: crate::http::AgentBuilder::keep_alive

@@ -17,6 +17,7 @@
 //! | kinds | whose | what helps |
 //! |---|---|---|
 //! | `InvalidRequest`, `InvalidConfig`, `RequestBody`, `Decode` | the caller | a change of the program; again is the same |
+//! | `Redirect` | the server, or the policy | see [`redirects`](super::redirects) |
 //! | `Closed` | the caller | the agent was closed on purpose |
 //! | `QueueFull`, `AcquireTimeout` | the load, or responses that are held | fewer requests at once, a higher limit, reading or dropping responses; see [`limits`](super::limits) |
 //! | `Dns`, `ConnectionRefused`, `Connect`, `ConnectTimeout` | the network, or the server is down | later; nothing was sent |

@@ -6,6 +6,7 @@
 //! - [`dialling`]: connections opened ahead, rather not yet, and after failures.
 //! - [`per_origin`]: other limits and timers for single origins and single requests.
 //! - [`bodies`]: bytes and streams, what a dropped response costs, what can be sent again.
+//! - [`redirects`]: none by default, and how to follow them without giving secrets away.
 //! - [`errors`]: what to do about which.
 //! - [`events`]: every step of a connection's life, as it happens.
 //! - [`numbers`]: what the statistics count, and how to watch them.
@@ -23,5 +24,6 @@ pub mod numbers;
 pub mod observability;
 pub mod per_origin;
 pub mod plugs;
+pub mod redirects;
 pub mod reuse;
 pub mod unix_sockets;

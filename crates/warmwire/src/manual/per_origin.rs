@@ -64,6 +64,7 @@
 //! | `idle_timeout`, `max_idle_timeout`, `max_lifetime`, `max_requests_per_connection`, `scheduling` | yes | yes | |
 //! | `acquire_timeout`, `connect_timeout`, `response_timeout`, `read_timeout`, `timeout`, `expect_continue_timeout` | yes | yes | yes |
 //! | `drain_bytes`, `drain_time`, `max_response_head`, `max_response_headers` | yes | yes | |
+//! | `redirects` | yes | yes | yes |
 //! | sockets, names, TLS, default headers, events | yes | | |
 //!
 //! [`for_origin`]: crate::http::AgentBuilder::for_origin
