@@ -17,6 +17,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         "warmwire-net",
         &[],
         &[
+            "base64",
             "futures-util",
             "rustls",
             "rustls-platform-verifier",

@@ -462,3 +462,45 @@ async fn f044_a_request_dropped_while_its_origin_backs_off_leaves_nothing() {
     assert!(agent.stats().origins.is_empty());
     assert_eq!(dials.lock().unwrap().len(), 1);
 }
+
+#[test]
+fn f019_a_dial_on_a_runtime_that_is_not_driven_gives_its_place_on() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all();
+    let (kept, driven) = (runtime.build().unwrap(), runtime.start_paused(true).build().unwrap());
+    let (_server, agent) = driven.block_on(async {
+        let server = Server::memory(Peer::echo_targets);
+        let (dialer, dials) = (server.dialer(), Mutex::new(0));
+        let connector = ConnectWith(move |_| {
+            *dials.lock().unwrap() += 1;
+            let is_second = *dials.lock().unwrap() == 2;
+            let stream = dialer.dial();
+            async move {
+                if is_second {
+                    std::future::pending::<()>().await;
+                }
+                Ok(Box::new(stream) as Box<dyn Io>)
+            }
+        });
+        let agent = Agent::builder().max_connections(1).connect_timeout(ms(100));
+        let agent = agent.connector(connector).build().unwrap();
+        // The agent's own task belongs to this runtime.
+        get(&agent, "http://10.0.0.2").await.unwrap();
+        (server, agent)
+    });
+    kept.block_on(async {
+        spawn_get(&agent, MEMORY);
+        until(&agent, |total| total.connecting == 1).await;
+    });
+    driven.block_on(async {
+        let began = Instant::now();
+        assert_eq!(get(&agent, format!("{MEMORY}/2")).await.unwrap(), "/2");
+        assert!(began.elapsed() < ms(1_200), "{:?}", began.elapsed());
+        let total = agent.stats().total;
+        assert_eq!((total.open_errors, total.connecting), (0, 0));
+    });
+    // Driven again, it is at its place, and finds the connection.
+    kept.block_on(async { tokio::task::yield_now().await });
+    let stats = agent.stats();
+    assert_eq!((stats.total.waiting, stats.total.active), (0, 1), "{stats}");
+}
