@@ -34,6 +34,7 @@ mod dial;
 mod error;
 mod event;
 mod forward;
+mod h2;
 mod incoming;
 mod key;
 mod observe;
@@ -60,6 +61,7 @@ pub use body::Body;
 pub use builder::{AgentBuilder, OriginPolicy};
 pub use error::{Error, ErrorKind, Phase, Sent};
 pub use event::Event;
+pub use h2::HttpVersion;
 pub use key::OriginName;
 #[cfg(feature = "metrics")]
 #[doc(inline)]

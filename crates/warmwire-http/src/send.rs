@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use futures_util::future::Either;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use tokio::time::Instant;
 use warmwire_h1::{Received, RequestError, RequestHead, ResponseHead, Sent, Target};
@@ -13,12 +14,13 @@ use warmwire_pool::{CloseReason, Verdict};
 
 use crate::agent::Agent;
 use crate::body::Body;
-use crate::checkout::{checkout, checkout_fresh};
+use crate::checkout::{checkout, checkout_fresh, queue_again};
 use crate::conn::Conn;
 use crate::core::{Acquired, Config, ConnectionLease, Core, insert, origin_of};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
 use crate::forward;
+use crate::h2;
 use crate::incoming::Incoming;
 use crate::key::{Address, Key, OriginName};
 use crate::observe;
@@ -102,6 +104,12 @@ impl RequestParts {
     pub(crate) fn unix(&self, config: &Config) -> Option<Arc<Path>> {
         let base = || Some(self.base.as_ref()?.key.address().unix?.into());
         self.unix.clone().or_else(base).or_else(|| config.unix_socket.clone())
+    }
+
+    /// The default headers.
+    pub(crate) fn defaults<'a>(&'a self, config: &'a Config) -> &'a HeaderMap {
+        let own = self.own.as_ref().and_then(|own| own.defaults.as_ref());
+        own.unwrap_or(&config.default_headers)
     }
 
     /// Where the request goes, as far as it says so itself.
@@ -201,7 +209,7 @@ pub(crate) fn send(
             // Boxed, as everything rare here is, for the same reason.
             Err(failed) => {
                 let spare = spare.as_ref().and_then(Body::try_clone);
-                Box::pin(repeat(core, &request, spare, trace, *failed)).await
+                Box::pin(repeat(core, &request, spare, trace, failed)).await
             }
         };
         match onward(agent, request, spare, end, started) {
@@ -242,13 +250,37 @@ async fn repeat(
     request: &RequestParts,
     spare: Option<Body>,
     mut trace: Trace,
-    failed: Failed,
+    mut failed: Box<Failed>,
 ) -> Result<Response, Error> {
-    let Failed { error, stale, unused_body } = failed;
+    if failed.unprocessed {
+        match h2::replay(core, request, spare.as_ref(), &mut trace, failed).await {
+            Ok(response) => return Ok(response),
+            Err(last) => failed = last,
+        }
+    }
+    let Failed { error, stale, shared, unused_body, .. } = *failed;
     // A stream of which nothing was taken can still be sent; any other body needs its copy.
     let body = unused_body.or(spare);
     let allowed = stale && (error.sent() == Sent::No || request.is_idempotent());
     let (true, Some(body)) = (allowed, body) else { return Err(error) };
+    count_repeat(core, &trace);
+    let first = error.sent();
+    trace.connection = None;
+    // What the first attempt may have brought about is not undone by how the second one ends.
+    let honest = |error: Error| match error.sent() {
+        Sent::No => error.with_sent(first),
+        Sent::Maybe | Sent::Yes => error,
+    };
+    let lease = match shared {
+        false => checkout_fresh(core, &mut trace).await,
+        // The others that were on the broken connection share the next one.
+        true => queue_again(core, &mut trace).await,
+    };
+    let end = exchange(core, lease.map_err(honest)?, request, body, &mut trace, false).await;
+    end.map_err(|failed| honest(failed.error))
+}
+
+pub(crate) fn count_repeat(core: &Core, trace: &Trace) {
     stats::count(core, &trace.key, |all| &all.retries);
     observe::retried(&trace.key);
     observe::resent();
@@ -258,35 +290,59 @@ async fn repeat(
             connection: connection.id(),
         });
     }
-    let first = error.sent();
-    trace.connection = None;
-    // What the first attempt may have brought about is not undone by how the second one ends.
-    let honest = |error: Error| match error.sent() {
-        Sent::No => error.with_sent(first),
-        Sent::Maybe | Sent::Yes => error,
-    };
-    let lease = checkout_fresh(core, &mut trace).await.map_err(honest)?;
-    let end = exchange(core, lease, request, body, &mut trace, false).await;
-    end.map_err(|failed| honest(failed.error))
 }
 
 /// An exchange that failed before the response's head.
-struct Failed {
-    error: Error,
+pub(crate) struct Failed {
+    pub(crate) error: Error,
     /// The connection was reused and is gone, and no byte of the response came.
-    stale: bool,
+    pub(crate) stale: bool,
+    /// The server says that it has not looked at the request.
+    pub(crate) unprocessed: bool,
+    /// The connection carried other requests too.
+    pub(crate) shared: bool,
     /// The body, if nothing of it was taken.
-    unused_body: Option<Body>,
+    pub(crate) unused_body: Option<Body>,
 }
 
-fn exchange(
+impl Failed {
+    /// One that is not repeated.
+    pub(crate) fn for_good(error: Error) -> Box<Failed> {
+        Box::new(Failed {
+            error,
+            stale: false,
+            unprocessed: false,
+            shared: false,
+            unused_body: None,
+        })
+    }
+}
+
+/// Sends the request on the connection and waits for the response's head, by the version of HTTP
+/// that the connection speaks.
+pub(crate) fn exchange<'a>(
+    core: &Core,
+    lease: ConnectionLease,
+    request: &'a RequestParts,
+    body: Body,
+    trace: &'a mut Trace,
+    repeatable: bool,
+) -> impl Future<Output = Result<Response, Box<Failed>>> + Send + use<'a> {
+    match lease.is_shared() {
+        false => Either::Left(exchange_alone(core, lease, request, body, trace, repeatable)),
+        true => Either::Right(h2::exchange(lease, request, body, trace)),
+    }
+}
+
+/// [`exchange`] by HTTP/1.1, which has the connection for itself.
+fn exchange_alone<'a>(
     core: &Core,
     mut lease: ConnectionLease,
     request: &RequestParts,
     body: Body,
-    trace: &mut Trace,
+    trace: &'a mut Trace,
     repeatable: bool,
-) -> impl Future<Output = Result<Response, Box<Failed>>> + Send {
+) -> impl Future<Output = Result<Response, Box<Failed>>> + Send + use<'a> {
     let started = start(core, &mut lease, request, body, trace);
     async move {
         if let Err(error) = started {
@@ -294,7 +350,7 @@ fn exchange(
             lease.conn().open.idle();
             lease.release(Verdict::Untouched);
             let error = trace.failed(Fault::Request(error), Sent::No, Phase::Prepare, None);
-            return Err(Box::new(Failed { error, stale: false, unused_body: None }));
+            return Err(Failed::for_good(error));
         }
         let mut continue_at = None;
         let end =
@@ -317,17 +373,15 @@ fn start(
     body: Body,
     trace: &Trace,
 ) -> Result<(), RequestError> {
-    let own = request.own.as_ref().and_then(|own| own.defaults.as_ref());
-    let ours = own.unwrap_or(&core.hooks.config.default_headers);
+    let own = request.own.as_ref().is_some_and(|own| own.defaults.is_some());
+    let ours = request.defaults(&core.hooks.config);
     let whole;
     let (target, defaults) = match (trace.key.forward(), &request.base) {
         (None, _) => (target(request), Cow::Borrowed(ours)),
-        (Some(forward), None) => {
-            (Target::Absolute(&request.uri), forward.defaults(ours, own.is_some()))
-        }
+        (Some(forward), None) => (Target::Absolute(&request.uri), forward.defaults(ours, own)),
         (Some(forward), Some(base)) => {
             whole = forward::whole(&base.uri, &request.uri);
-            (Target::Absolute(&whole), forward.defaults(ours, own.is_some()))
+            (Target::Absolute(&whole), forward.defaults(ours, own))
         }
     };
     let head = RequestHead {
@@ -424,7 +478,7 @@ fn time_out(lease: ConnectionLease, trace: &Trace, timer: Timer) -> Box<Failed> 
     let core = lease.pooled().clone();
     lease.release(Verdict::Close(CloseReason::TimedOut));
     let error = trace.timed_out(&core, timer, phase, sent);
-    Box::new(Failed { error, stale: false, unused_body: None })
+    Failed::for_good(error)
 }
 
 /// A server that closes an idle connection may say so by a 408 (RFC 9110, 15.5.9). If that crosses a
@@ -437,7 +491,7 @@ fn answered_too_late(lease: ConnectionLease, trace: &Trace) -> Box<Failed> {
     lease.release(Verdict::Close(CloseReason::PeerAsked));
     let text = "the server gave the idle connection up (408) while the request was on its way";
     let error = Error::new(ErrorKind::ConnectionClosed, Phase::Head, text).with_sent(Sent::Maybe);
-    Box::new(Failed { error: trace.error(error), stale: true, unused_body: None })
+    Box::new(Failed { stale: true, ..*Failed::for_good(trace.error(error)) })
 }
 
 fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> {
@@ -450,6 +504,8 @@ fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> 
     Box::new(Failed {
         error: trace.failed(fault, sent, phase, Some(&trace.key.policy().h1)),
         stale,
+        unprocessed: false,
+        shared: false,
         unused_body,
     })
 }

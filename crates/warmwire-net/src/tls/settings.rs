@@ -62,7 +62,6 @@ impl Settings {
                 .map_err(|error| TlsError(format!("client certificate: {error}")))?,
         };
         config.enable_sni = self.sni;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.resumption = match self.sessions {
             0 => Resumption::disabled(),
             sessions => Resumption::in_memory_sessions(sessions),
