@@ -9,6 +9,7 @@
 //! | `metrics` | metrics by OpenTelemetry's conventions, through the `metrics` facade | |
 //! | `mock` | `plugs::mock`: a scripted server in memory, for a program's own tests | |
 //! | `tracing` | spans by OpenTelemetry's conventions, and connections' events | |
+//! | `toml` | [`AgentConfig`](http::AgentConfig) from TOML | yes |
 //! | `full` | everything | |
 //!
 //! The [`manual`] has what the single items do not say: each default with its reason, when a
