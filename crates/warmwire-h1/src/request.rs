@@ -118,7 +118,9 @@ impl Encoder<'_> {
         let is_connect = head.method == Method::CONNECT;
         let start = self.out.len();
         match head.target {
-            Target::Origin(uri) if uri.path() == "*" && head.method != Method::OPTIONS => {
+            Target::Origin(uri) | Target::Absolute(uri)
+                if uri.path() == "*" && head.method != Method::OPTIONS =>
+            {
                 return Err(RequestErrorKind::TargetForm.into());
             }
             Target::Origin(uri) if !is_connect => self.path_and_query(uri),
@@ -157,7 +159,10 @@ impl Encoder<'_> {
         self.out.extend_from_slice(scheme.as_bytes());
         self.out.extend_from_slice(b"://");
         self.out.extend_from_slice(host.as_bytes());
-        self.path_and_query(uri);
+        // RFC 9112, 3.2.4: of `*` a proxy is told by the lack of a path.
+        if uri.path() != "*" {
+            self.path_and_query(uri);
+        }
         Ok(())
     }
 

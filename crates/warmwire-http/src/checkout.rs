@@ -150,7 +150,7 @@ fn note(trace: &mut Trace, lease: &ConnectionLease, now: Instant) {
     let mut timings = Timings::default();
     if !known.reused() {
         let phases = established.phases;
-        (timings.dns, timings.connect, timings.tls) = (phases.dns, phases.connect, phases.tls);
+        timings.set_phases(phases);
     }
     timings.queued = waited.saturating_sub(timings.waited());
     trace.timings = timings;
@@ -217,9 +217,7 @@ async fn wait(
             Granted::Failed(error) => {
                 let mut timings = Timings::default();
                 if dialling.is_some() {
-                    let phases = error.phases();
-                    (timings.dns, timings.connect, timings.tls) =
-                        (phases.dns, phases.connect, phases.tls);
+                    timings.set_phases(error.phases());
                 }
                 timings.queued = trace.started.elapsed().saturating_sub(timings.waited());
                 trace.timings = timings;

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use warmwire_net::{CertificateFault, ConnectError, ConnectFault, ConnectPhase, Connected, Phases};
+use warmwire_net::{
+    CertificateFault, ConnectError, ConnectFault, ConnectPhase, Connected, Phases, Proxy,
+};
 use warmwire_pool::{ConnectionId, Failed, Opened};
 
 use crate::conn::Conn;
@@ -16,6 +18,7 @@ use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
 use crate::key::{Key, OriginName};
 use crate::observe::{self, Open};
+use crate::proxy;
 use crate::random;
 use crate::response::Established;
 use crate::stats;
@@ -25,6 +28,7 @@ use crate::stats;
 pub(crate) struct DialError {
     error: ConnectError,
     timeout: Option<Duration>,
+    proxy: Option<Proxy>,
 }
 
 impl DialError {
@@ -38,26 +42,21 @@ impl DialError {
 
     pub(crate) fn into_error(self: Arc<Self>) -> Error {
         let phase = translate(self.error.phase);
-        let (kind, what) = match &self.error.fault {
-            ConnectFault::TimedOut => {
+        let (kind, what) = match (&self.error.fault, &self.proxy) {
+            (ConnectFault::TimedOut, _) => {
                 let limit = self.timeout.unwrap_or_default();
                 let what = format!("connect_timeout ({limit:?}) passed during {phase}");
                 (ErrorKind::ConnectTimeout, what)
             }
-            ConnectFault::Dns(_) => (ErrorKind::Dns, "the name could not be looked up".into()),
-            ConnectFault::Connect(error)
-                if error.kind() == std::io::ErrorKind::ConnectionRefused =>
-            {
-                (ErrorKind::ConnectionRefused, "the connection was refused".into())
-            }
-            ConnectFault::Connect(_) => (ErrorKind::Connect, "connecting failed".into()),
-            ConnectFault::Certificate(fault, _) => certificate(*fault),
-            ConnectFault::Tls(_) => (ErrorKind::Tls, "the TLS handshake failed".into()),
-            ConnectFault::Settings(_) => {
-                (ErrorKind::InvalidConfig, "the TLS settings cannot be used".into())
-            }
+            (fault, Some(proxy)) if phase == Phase::Proxy => proxy::explain(proxy, fault),
+            (fault, _) => explain(fault),
         };
-        Error::new(kind, phase, format!("{what}: {}", self.error)).with_source(self)
+        let error = Error::new(kind, phase, format!("{what}: {}", self.error));
+        match proxy::response(&self.error) {
+            Some(response) => error.with_proxy_response(response),
+            None => error,
+        }
+        .with_source(self)
     }
 
     /// Whether the next dial would fail too: whatever came from outside, a certificate as well as
@@ -76,6 +75,23 @@ impl fmt::Display for DialError {
 impl std::error::Error for DialError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.error.source()
+    }
+}
+
+fn explain(fault: &ConnectFault) -> (ErrorKind, String) {
+    match fault {
+        ConnectFault::Dns(_) => (ErrorKind::Dns, "the name could not be looked up".into()),
+        ConnectFault::Connect(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+            (ErrorKind::ConnectionRefused, "the connection was refused".into())
+        }
+        ConnectFault::Connect(_) | ConnectFault::TimedOut | ConnectFault::Proxy(_) => {
+            (ErrorKind::Connect, "connecting failed".into())
+        }
+        ConnectFault::Certificate(fault, _) => certificate(*fault),
+        ConnectFault::Tls(_) => (ErrorKind::Tls, "the TLS handshake failed".into()),
+        ConnectFault::Settings(_) => {
+            (ErrorKind::InvalidConfig, "the TLS settings cannot be used".into())
+        }
     }
 }
 
@@ -112,7 +128,8 @@ impl DialPhase {
     }
 
     pub(crate) fn get(&self) -> Phase {
-        let phases = [ConnectPhase::Dns, ConnectPhase::Connect, ConnectPhase::Tls];
+        let phases =
+            [ConnectPhase::Dns, ConnectPhase::Connect, ConnectPhase::Proxy, ConnectPhase::Tls];
         let now = self.0.load(Ordering::Relaxed);
         phases.into_iter().find(|phase| *phase as u8 == now).map_or(Phase::Connect, translate)
     }
@@ -122,6 +139,7 @@ fn translate(phase: ConnectPhase) -> Phase {
     match phase {
         ConnectPhase::Dns => Phase::Dns,
         ConnectPhase::Connect => Phase::Connect,
+        ConnectPhase::Proxy => Phase::Proxy,
         ConnectPhase::Tls => Phase::Tls,
     }
 }
@@ -249,7 +267,7 @@ async fn dial(
             Ok((conn, opened))
         }
         Err(error) => {
-            let error = Arc::new(DialError { error, timeout });
+            let error = Arc::new(DialError { error, timeout, proxy: key.proxy().cloned() });
             if error.is_timeout() {
                 stats::count(core, key, |all| &all.connect_timeouts);
             }

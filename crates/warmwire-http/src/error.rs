@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::key::OriginName;
+use crate::proxy::ProxyResponse;
 use crate::response::{ConnectionInfo, Timings};
 
 pub use warmwire_h1::Sent;
@@ -33,6 +34,13 @@ pub enum ErrorKind {
     /// Look-up, connect and handshake took longer than `connect_timeout`;
     /// [`phase`](Error::phase) says which of them was under way.
     ConnectTimeout,
+    /// The proxy could not be looked up, connected to or spoken with;
+    /// [`source`](StdError::source) says what failed.
+    ProxyUnreachable,
+    /// The proxy wants credentials, or other ones (407).
+    ProxyAuthentication,
+    /// The proxy did not open the way to the server: 403, 502, a SOCKS reply.
+    ProxyRefused,
     /// The server's certificate has expired.
     CertificateExpired,
     /// The server's certificate is for other names.
@@ -78,6 +86,9 @@ impl ErrorKind {
             ErrorKind::ConnectionRefused => "connection_refused",
             ErrorKind::Connect => "connect",
             ErrorKind::ConnectTimeout => "connect_timeout",
+            ErrorKind::ProxyUnreachable => "proxy_unreachable",
+            ErrorKind::ProxyAuthentication => "proxy_authentication",
+            ErrorKind::ProxyRefused => "proxy_refused",
             ErrorKind::CertificateExpired => "certificate_expired",
             ErrorKind::CertificateWrongName => "certificate_wrong_name",
             ErrorKind::CertificateUnknownIssuer => "certificate_unknown_issuer",
@@ -114,6 +125,8 @@ pub enum Phase {
     Dns,
     /// Connecting.
     Connect,
+    /// Reaching the proxy: looking its name up, connecting, TLS with it, asking for the server.
+    Proxy,
     /// The TLS handshake.
     Tls,
     /// Sending the request.
@@ -132,6 +145,7 @@ impl Phase {
             Phase::Queue => "queue",
             Phase::Dns => "dns",
             Phase::Connect => "connect",
+            Phase::Proxy => "proxy",
             Phase::Tls => "tls",
             Phase::Send => "send",
             Phase::Head => "head",
@@ -163,6 +177,7 @@ struct Inner {
     connection: Option<ConnectionInfo>,
     timings: Timings,
     elapsed: Duration,
+    proxy_response: Option<ProxyResponse>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -229,6 +244,12 @@ impl Error {
         self.with_exchange(Some(origin), Some(connection), timings, timings.total())
     }
 
+    /// What an HTTP proxy answered, of [`ErrorKind::ProxyAuthentication`] and
+    /// [`ErrorKind::ProxyRefused`]; a SOCKS proxy's reply is in the text.
+    pub fn proxy_response(&self) -> Option<&ProxyResponse> {
+        self.0.proxy_response.as_ref()
+    }
+
     /// An error of a request that has not begun.
     pub(crate) fn request(kind: ErrorKind, text: impl Into<String>) -> Error {
         Error::new(kind, Phase::Prepare, text)
@@ -244,6 +265,7 @@ impl Error {
             connection: None,
             timings: Timings::default(),
             elapsed: Duration::ZERO,
+            proxy_response: None,
             source: None,
         }))
     }
@@ -253,6 +275,11 @@ impl Error {
         source: impl Into<Box<dyn StdError + Send + Sync>>,
     ) -> Error {
         self.0.source = Some(source.into());
+        self
+    }
+
+    pub(crate) fn with_proxy_response(mut self, response: ProxyResponse) -> Error {
+        self.0.proxy_response = Some(response);
         self
     }
 

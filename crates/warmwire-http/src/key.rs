@@ -10,9 +10,10 @@ use std::sync::{Arc, LazyLock};
 
 use hashbrown::{DefaultHashBuilder, Equivalent};
 use http::Uri;
-use warmwire_net::Target;
+use warmwire_net::{Destination, Proxy, Target};
 
 use crate::error::{Error, ErrorKind};
+use crate::forward::Forward;
 use crate::policy::Policy;
 use crate::route::OwnRoute;
 
@@ -58,7 +59,7 @@ pub(crate) struct Address<'a> {
 }
 
 /// Seeded at random once per process, since in a proxy clients choose the hosts.
-static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
+pub(crate) static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
 
 impl<'a> Address<'a> {
     /// The address that `uri` names; over the Unix socket `unix` if there is one.
@@ -103,6 +104,11 @@ impl<'a> Address<'a> {
     pub(crate) fn by(self, route: Option<&'a OwnRoute>) -> Self {
         let hash = route.map_or(self.hash, |route| self.hash ^ HASHER.hash_one(route));
         Address { route, hash, ..self }
+    }
+
+    /// As rules for proxies are asked about it.
+    pub(crate) fn destination(&self) -> Destination<'_> {
+        Destination { tls: self.scheme == Scheme::Https, host: &self.host, port: self.port }
     }
 
     /// As [`OriginName`] shows it.
@@ -183,6 +189,9 @@ struct Inner {
     port: u16,
     unix: Option<Box<Path>>,
     route: Option<Box<OwnRoute>>,
+    /// The one that the origin's rules or the request name.
+    proxy: Option<Proxy>,
+    forward: Option<Box<Forward>>,
     name: Box<str>,
     /// Of the address; see [`Address`].
     hash: u64,
@@ -204,15 +213,26 @@ pub(crate) struct HttpCounters {
 }
 
 impl Key {
+    /// Asks the origin's rules for its proxy, and so must not be called under a lock.
     pub(crate) fn new(address: &Address<'_>, policy: Arc<Policy>) -> Key {
+        let own = address.route.and_then(|route| route.proxy.clone());
+        let proxy = own.unwrap_or_else(|| policy.proxies.find(&address.destination()));
+        Key::through(address, policy, proxy.filter(|_| address.unix.is_none()))
+    }
+
+    fn through(address: &Address<'_>, policy: Arc<Policy>, proxy: Option<Proxy>) -> Key {
         let host = lower_case(&address.host);
         let name = address.name();
+        let forwarded = |proxy: &&Proxy| address.scheme == Scheme::Http && proxy.forwards_http();
+        let forward = proxy.as_ref().filter(forwarded).map(|proxy| Box::new(Forward::new(proxy)));
         Key(Arc::new(Inner {
             scheme: address.scheme,
             host: host.into(),
             port: address.port,
             unix: address.unix.map(Box::from),
             route: address.route.cloned().map(Box::new),
+            proxy,
+            forward,
             name: name.into(),
             hash: address.hash,
             policy,
@@ -236,11 +256,11 @@ impl Key {
 
     /// The same key with counters of its own, for an origin that is known anew.
     pub(crate) fn renew(&self) -> Key {
-        Key::new(&self.address(), self.0.policy.clone())
+        Key::through(&self.address(), self.0.policy.clone(), self.0.proxy.clone())
     }
 
     pub(crate) fn target(&self) -> Target {
-        let Inner { scheme, host, port, unix, route, policy, .. } = &*self.0;
+        let Inner { scheme, host, port, unix, route, proxy, policy, .. } = &*self.0;
         let route = route.as_deref();
         let tls = route.and_then(|route| route.tls.as_ref()).unwrap_or(&policy.tls);
         let local_address = route.and_then(|route| route.local_address);
@@ -248,6 +268,7 @@ impl Key {
             host: host.to_string(),
             port: *port,
             unix: unix.as_deref().map(Path::to_path_buf),
+            proxy: proxy.clone(),
             tls: (*scheme == Scheme::Https).then(|| tls.clone()),
             local_address: local_address.unwrap_or(policy.local_address),
         }
@@ -256,6 +277,15 @@ impl Key {
     /// The settings of the origin, which do not tell keys apart.
     pub(crate) fn policy(&self) -> &Arc<Policy> {
         &self.0.policy
+    }
+
+    pub(crate) fn proxy(&self) -> Option<&Proxy> {
+        self.0.proxy.as_ref()
+    }
+
+    /// `Some` if requests go to a proxy as they are.
+    pub(crate) fn forward(&self) -> Option<&Forward> {
+        self.0.forward.as_deref()
     }
 
     pub(crate) fn counters(&self) -> &HttpCounters {
@@ -297,14 +327,23 @@ impl Hash for Key {
 /// `http://[::1]:8080`, `unix:/run/docker.sock`.
 ///
 /// An origin is everything that connections may be shared by: scheme, host, port and Unix socket,
-/// and what a request says of its route. That stands behind the URL: `https://api.example.com from
-/// 10.0.0.2 (tls 1)` is reached from an address and with TLS settings of the request's own.
+/// and what a request says of its route. That stands behind the URL: `https://api.example.com via
+/// http://proxy:3128 from 10.0.0.2 (tls 1)` is reached through a proxy, from an address and with TLS
+/// settings of the request's own. What belongs to the origin or the agent does not show.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct OriginName(Key);
 
 impl OriginName {
     pub(crate) fn new(key: &Key) -> Self {
         OriginName(key.clone())
+    }
+
+    pub(crate) fn proxy(&self) -> Option<&Proxy> {
+        self.0.proxy()
+    }
+
+    pub(crate) fn is_forwarded(&self) -> bool {
+        self.0.forward().is_some()
     }
 
     pub(crate) fn policy(&self) -> &Policy {

@@ -34,11 +34,13 @@ mod core;
 mod dial;
 mod error;
 mod event;
+mod forward;
 mod incoming;
 mod key;
 mod observe;
 mod policy;
 mod pooled;
+mod proxy;
 mod random;
 mod reaper;
 mod redirect;
@@ -64,12 +66,14 @@ pub use key::OriginName;
 #[cfg(feature = "metrics")]
 #[doc(inline)]
 pub use observe::names as metrics;
+pub use proxy::ProxyResponse;
 pub use redirect::{Hop, Redirect, RedirectAction, RedirectPolicy, Redirected};
 pub use request::RequestBuilder;
 pub use response::{ConnectionInfo, Response, Timings};
 pub use stats::{ClosedCounts, OriginStats, Stats, TimeoutCounts};
 pub use url::IntoUri;
 pub use warmwire_net::{
-    BoxFuture, Connect, ConnectTarget, Io, Resolve, SystemResolver, Tls, TlsVersion,
+    BoxFuture, Connect, ConnectTarget, Destination, Io, Proxy, ProxyError, ProxyRules, Resolve,
+    SystemResolver, Tls, TlsVersion,
 };
 pub use warmwire_pool::{CloseReason, ConnectionId, Scheduling};

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use tokio::time::Instant;
-use warmwire_net::Tls;
+use warmwire_net::{ProxyRules, Tls};
 use warmwire_pool::Limits;
 
 use crate::key::{Address, Scheme, lower_case};
@@ -33,6 +33,7 @@ pub(crate) struct Policy {
     pub(crate) redirects: RedirectPolicy,
     pub(crate) h1: warmwire_h1::Limits,
     pub(crate) tls: Tls,
+    pub(crate) proxies: ProxyRules,
     pub(crate) local_address: Option<IpAddr>,
 }
 
@@ -77,6 +78,7 @@ impl Default for Policy {
             redirects: RedirectPolicy::none(),
             h1: warmwire_h1::Limits::default(),
             tls: Tls::new(),
+            proxies: ProxyRules::none(),
             local_address: None,
         }
     }

@@ -11,7 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Uri};
 use serde::Serialize;
-use warmwire_net::Tls;
+use warmwire_net::{Proxy, Tls};
 
 use crate::agent::Agent;
 use crate::body::Body;
@@ -175,6 +175,20 @@ impl RequestBuilder {
                 Error::request(ErrorKind::InvalidConfig, text).with_source(error)
             })?;
             request.route.get_or_insert_default().tls = Some(tls);
+            Ok(())
+        })
+    }
+
+    /// Goes through this proxy, loopback hosts too; `None` goes directly. It uses connections through
+    /// an equal proxy and no others. See [`AgentBuilder::proxy`](crate::AgentBuilder::proxy).
+    pub fn proxy(self, proxy: impl Into<Option<Proxy>>) -> RequestBuilder {
+        let proxy = proxy.into();
+        self.try_with(|request| {
+            if let Some(Err(error)) = proxy.as_ref().map(Proxy::check) {
+                let text = format!("proxy: {error}");
+                return Err(Error::request(ErrorKind::InvalidConfig, text).with_source(error));
+            }
+            request.route.get_or_insert_default().proxy = Some(proxy);
             Ok(())
         })
     }

@@ -13,7 +13,7 @@ use http_body::Body as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use warmwire_h1::ResponseHead;
-use warmwire_net::{TlsInfo, TlsVersion};
+use warmwire_net::{Phases, Proxy, TlsInfo, TlsVersion};
 use warmwire_pool::ConnectionId;
 
 use crate::body::Body;
@@ -24,7 +24,7 @@ use crate::redirect::{Hop, Redirected};
 /// How long each part of an exchange took, as far as it got.
 ///
 /// The parts follow one another, so that their sum is the time from the start of the request to
-/// the first byte of the response. `dns`, `connect` and `tls` are zero on a reused connection.
+/// the first byte of the response. `dns`, `connect`, `proxy` and `tls` are zero on a reused connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Timings {
@@ -35,6 +35,9 @@ pub struct Timings {
     pub dns: Duration,
     /// The TCP or Unix connect.
     pub connect: Duration,
+    /// Opening the way through a proxy that is connected to: TLS with it, asking, its answer. Then
+    /// `dns` and `connect` are about the proxy.
+    pub proxy: Duration,
     /// The TLS handshake.
     pub tls: Duration,
     /// From the connection to the last byte of the request that was sent before the response
@@ -47,7 +50,12 @@ pub struct Timings {
 impl Timings {
     /// What the request waited before it had a connection: all parts before `sent`.
     pub fn waited(&self) -> Duration {
-        self.queued + self.dns + self.connect + self.tls
+        self.queued + self.dns + self.connect + self.proxy + self.tls
+    }
+
+    pub(crate) fn set_phases(&mut self, phases: Phases) {
+        let Phases { dns, connect, proxy, tls } = phases;
+        (self.dns, self.connect, self.proxy, self.tls) = (dns, connect, proxy, tls);
     }
 
     /// From the start of the request to the first byte of the response.
@@ -63,7 +71,7 @@ pub(crate) struct Established {
     pub(crate) local: Option<SocketAddr>,
     pub(crate) remote: Option<SocketAddr>,
     pub(crate) tls: Option<TlsInfo>,
-    pub(crate) phases: warmwire_net::Phases,
+    pub(crate) phases: Phases,
 }
 
 /// The connection that an exchange used.
@@ -86,6 +94,11 @@ impl ConnectionInfo {
     /// Where it goes.
     pub fn origin(&self) -> &OriginName {
         &self.established.origin
+    }
+
+    /// The proxy that it goes through; [`remote_address`](Self::remote_address) is the proxy's then.
+    pub fn proxy(&self) -> Option<&Proxy> {
+        self.established.origin.proxy()
     }
 
     /// Whether the request was spared the handshake: the connection had carried another request,

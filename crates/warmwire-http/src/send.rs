@@ -1,5 +1,6 @@
 //! A request from its start to its response's head: checkout, exchange, and at most one repeat.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::conn::Conn;
 use crate::core::{Acquired, Config, ConnectionLease, Core, insert, origin_of};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
+use crate::forward;
 use crate::incoming::Incoming;
 use crate::key::{Address, Key, OriginName};
 use crate::observe;
@@ -209,7 +211,7 @@ pub(crate) fn send(
     })
 }
 
-/// Begins to follow the redirect that a response may be. No part of `send`, whose future would then
+/// Begins to follow the redirect that a response may be, or to read what a proxy says. No part of `send`, whose future would then
 /// have room for the response.
 fn onward(
     agent: Agent,
@@ -220,6 +222,9 @@ fn onward(
 ) -> ControlFlow<Result<Response, Error>, Following> {
     let response = match end {
         Ok(response) if response.status().is_redirection() => response,
+        Ok(response) if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+            return ControlFlow::Continue(Box::pin(forward::told(response)));
+        }
         end => return ControlFlow::Break(end),
     };
     match request.redirects(&response) {
@@ -312,13 +317,25 @@ fn start(
     body: Body,
     trace: &Trace,
 ) -> Result<(), RequestError> {
-    let defaults = &core.hooks.config.default_headers;
+    let own = request.own.as_ref().and_then(|own| own.defaults.as_ref());
+    let ours = own.unwrap_or(&core.hooks.config.default_headers);
+    let whole;
+    let (target, defaults) = match (trace.key.forward(), &request.base) {
+        (None, _) => (target(request), Cow::Borrowed(ours)),
+        (Some(forward), None) => {
+            (Target::Absolute(&request.uri), forward.defaults(ours, own.is_some()))
+        }
+        (Some(forward), Some(base)) => {
+            whole = forward::whole(&base.uri, &request.uri);
+            (Target::Absolute(&whole), forward.defaults(ours, own.is_some()))
+        }
+    };
     let head = RequestHead {
         method: &request.method,
-        target: target(request),
+        target,
         host: host(request.authority()),
         headers: &request.headers,
-        defaults: request.own.as_ref().and_then(|own| own.defaults.as_ref()).unwrap_or(defaults),
+        defaults: &defaults,
     };
     lease.conn_mut().wire.start(trace.key.policy().h1, &head, body, trace.acquired)
 }

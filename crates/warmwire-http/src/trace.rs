@@ -71,7 +71,9 @@ impl Trace {
         let limit = limit.unwrap_or_default();
         let doing = match phase {
             Phase::Queue => "while the request waited for a connection",
-            Phase::Dns | Phase::Connect | Phase::Tls => "while a connection was being opened",
+            Phase::Dns | Phase::Connect | Phase::Proxy | Phase::Tls => {
+                "while a connection was being opened"
+            }
             Phase::Send => "while the request was being sent",
             Phase::Body => "while the response's body was being read",
             Phase::Prepare | Phase::Head => "before the response began",

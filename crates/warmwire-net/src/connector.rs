@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::TryFutureExt;
 use sync_wrapper::SyncWrapper;
 use tokio::net::UnixStream;
-use tokio::time::{Instant, timeout_at};
 
-use crate::error::{Attempt, ConnectError, ConnectFault, ConnectPhase};
+use crate::error::{ConnectError, ConnectFault, ConnectPhase};
+use crate::progress::Progress;
+use crate::proxy::Endpoint;
 use crate::race::{Tried, interleave};
 use crate::tls::TlsInfo;
-use crate::{Connect, ConnectTarget, Resolve, Socket, Stream, TcpConnect, Tls};
+use crate::{Connect, ConnectTarget, Proxy, Resolve, Socket, Stream, TcpConnect, Tls};
 
 /// Where a connection goes.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct Target {
     /// The Unix socket that is connected to in place of host and port. On Linux a path that
     /// begins with `@` names an abstract socket.
     pub unix: Option<PathBuf>,
+    /// The proxy to reach it through; it has no meaning for Unix sockets.
+    pub proxy: Option<Proxy>,
     /// The TLS settings; `None` speaks no TLS.
     pub tls: Option<Tls>,
     /// The local address to connect from; `None` is the system's choice. It has no meaning for
@@ -42,6 +44,8 @@ pub struct Phases {
     pub connect: Duration,
     /// The TLS handshake.
     pub tls: Duration,
+    /// Opening the way through a proxy that is connected to: TLS with it, asking, its answer.
+    pub proxy: Duration,
 }
 
 /// A connection that is up.
@@ -108,35 +112,86 @@ impl Connector {
             let socket = Socket::Unix(socket.map_err(ConnectFault::Connect)?);
             return Ok(Transport::without_addresses(socket));
         }
-        let addresses = self.addresses(target, progress).await?;
+        match &target.proxy {
+            None => self.reach(&target.host, target.port, target.local_address, progress).await,
+            // Boxed, since most connections have no proxy.
+            Some(proxy) => Box::pin(self.through(proxy, target, progress)).await,
+        }
+    }
+
+    /// A connection to a host, whatever is spoken on it.
+    async fn reach(
+        &self,
+        host: &str,
+        port: u16,
+        from: Option<IpAddr>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Transport, ConnectFault> {
+        let addresses = self.addresses(host, port, progress).await?;
         progress.enter(ConnectPhase::Connect);
         match &self.custom {
             Some(custom) => {
-                let asked = ConnectTarget::new(target.host.clone(), target.port, addresses);
+                let asked = ConnectTarget::new(host.to_owned(), port, addresses);
                 let stream = progress.within(custom.connect(asked)).await?;
                 let stream = stream.map_err(ConnectFault::Connect)?;
                 let socket = Socket::Custom(SyncWrapper::new(stream));
                 Ok(Transport::without_addresses(socket))
             }
-            None => self.tcp(addresses, target.local_address, progress).await,
+            None => self.tcp(addresses, from, progress).await,
         }
+    }
+
+    /// A connection through a proxy: a stream whose other end is the target, or the proxy itself
+    /// where that is sent the requests as they are.
+    async fn through(
+        &self,
+        proxy: &Proxy,
+        target: &Target,
+        progress: &mut Progress<'_>,
+    ) -> Result<Transport, ConnectFault> {
+        let mut to = Endpoint::new(&target.host, target.port);
+        if proxy.takes_addresses_only() {
+            let found = self.addresses(&target.host, target.port, progress).await?;
+            to = proxy.choose(&found).ok_or_else(|| {
+                let text =
+                    format!("{:?} has no IPv4 address, and {proxy} takes no other", target.host);
+                ConnectFault::Dns(io::Error::new(io::ErrorKind::NotFound, text))
+            })?;
+        }
+        progress.set_to_proxy(true);
+        progress.enter(ConnectPhase::Dns);
+        let mut transport =
+            self.reach(proxy.host(), proxy.port(), target.local_address, progress).await?;
+        progress.enter(ConnectPhase::Proxy);
+        if let Some(tls) = proxy.own_tls() {
+            let (stream, _) =
+                progress.within(tls.handshake(proxy.host(), transport.socket)).await??;
+            transport.socket = Socket::Tls(Box::new(stream));
+        }
+        if target.tls.is_some() || !proxy.forwards_http() {
+            let opened = progress.within(proxy.open(&mut transport.socket, to)).await?;
+            opened.map_err(ConnectFault::Proxy)?;
+        }
+        progress.set_to_proxy(false);
+        Ok(transport)
     }
 
     async fn addresses(
         &self,
-        target: &Target,
+        host: &str,
+        port: u16,
         progress: &mut Progress<'_>,
     ) -> Result<Vec<SocketAddr>, ConnectFault> {
-        if let Ok(literal) = target.host.parse::<IpAddr>() {
-            return Ok(vec![SocketAddr::new(literal, target.port)]);
+        if let Ok(literal) = host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(literal, port)]);
         }
-        let found = progress.within(self.resolver.resolve(&target.host)).await?;
+        let found = progress.within(self.resolver.resolve(host)).await?;
         let found = found.map_err(ConnectFault::Dns)?;
         if found.is_empty() {
-            let text = format!("the resolver knows no address of {:?}", target.host);
+            let text = format!("the resolver knows no address of {host:?}");
             return Err(ConnectFault::Dns(io::Error::new(io::ErrorKind::NotFound, text)));
         }
-        Ok(interleave(found).into_iter().map(|ip| SocketAddr::new(ip, target.port)).collect())
+        Ok(interleave(found).into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
     }
 
     async fn tcp(
@@ -205,63 +260,5 @@ impl Transport {
     fn plain(self, phases: Phases) -> Connected {
         let Transport { socket, local, remote } = self;
         Connected { stream: Stream::Plain(socket), local, remote, tls: None, phases }
-    }
-}
-
-/// What stands for no timeout at all: 30 years, which every clock can hold.
-const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
-
-/// The clock of one connect: which phase is running and what the others took.
-struct Progress<'a> {
-    entered: &'a (dyn Fn(ConnectPhase) + Sync),
-    deadline: Instant,
-    phase: ConnectPhase,
-    since: Instant,
-    phases: Phases,
-    attempts: Vec<Attempt>,
-}
-
-impl<'a> Progress<'a> {
-    fn new(timeout: Option<Duration>, entered: &'a (dyn Fn(ConnectPhase) + Sync)) -> Self {
-        entered(ConnectPhase::Dns);
-        let now = Instant::now();
-        Progress {
-            entered,
-            deadline: now + timeout.unwrap_or(FOR_EVER).min(FOR_EVER),
-            phase: ConnectPhase::Dns,
-            since: now,
-            phases: Phases::default(),
-            attempts: Vec::new(),
-        }
-    }
-
-    fn enter(&mut self, phase: ConnectPhase) {
-        self.finish();
-        (self.entered)(phase);
-        self.phase = phase;
-        self.since = Instant::now();
-    }
-
-    fn finish(&mut self) -> Phases {
-        let took = self.since.elapsed();
-        match self.phase {
-            ConnectPhase::Dns => self.phases.dns = took,
-            ConnectPhase::Connect => self.phases.connect = took,
-            ConnectPhase::Tls => self.phases.tls = took,
-        }
-        self.phases
-    }
-
-    /// Not an `async fn`, which would hold `future` twice.
-    fn within<F: Future>(
-        &self,
-        future: F,
-    ) -> impl Future<Output = Result<F::Output, ConnectFault>> + use<F> {
-        timeout_at(self.deadline, future).map_err(|_| ConnectFault::TimedOut)
-    }
-
-    fn failed(mut self, fault: ConnectFault) -> ConnectError {
-        let phases = self.finish();
-        ConnectError { phase: self.phase, fault, attempts: self.attempts, phases }
     }
 }

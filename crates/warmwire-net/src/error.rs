@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustls::CertificateError;
 
-use crate::{Phases, TlsError};
+use crate::{Phases, ProxyAnswer, TlsError};
 
 /// The part of opening a connection that was under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,9 @@ pub enum ConnectPhase {
     Connect,
     /// The TLS handshake.
     Tls,
+    /// Everything up to the way through a proxy being open: looking the proxy's name up,
+    /// connecting to it, TLS with it, asking for the target.
+    Proxy,
 }
 
 /// What is wrong with the peer's certificate.
@@ -49,6 +52,28 @@ pub enum ConnectFault {
     /// The TLS settings cannot be used: bad PEM, no roots on this system, a host that cannot be a
     /// server name.
     Settings(TlsError),
+    /// The proxy did not open the way.
+    Proxy(ProxyFault),
+}
+
+/// What a proxy that was connected to did in place of opening the way.
+#[derive(Debug)]
+pub enum ProxyFault {
+    /// An HTTP proxy wants credentials, or other ones (407).
+    Authentication(ProxyAnswer),
+    /// A SOCKS proxy does, or wants an authentication that is not known here.
+    SocksAuthentication(&'static str),
+    /// An HTTP proxy answered otherwise than by a tunnel.
+    Refused(ProxyAnswer),
+    /// A SOCKS proxy replied that it cannot or does not want to.
+    SocksRefused {
+        /// The reply's code.
+        code: u8,
+        /// What it stands for.
+        meaning: &'static str,
+    },
+    /// The connection to it failed while it was asked, or it said what is no answer.
+    Broken(io::Error),
 }
 
 /// One address that was tried in vain.
@@ -95,17 +120,39 @@ impl ConnectFault {
     }
 }
 
-impl fmt::Display for ConnectError {
+impl fmt::Display for ConnectFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.fault {
-            ConnectFault::TimedOut => f.write_str("timed out")?,
+        match self {
+            ConnectFault::TimedOut => f.write_str("timed out"),
             ConnectFault::Dns(error)
             | ConnectFault::Connect(error)
             | ConnectFault::Certificate(_, error)
-            | ConnectFault::Tls(error) => write!(f, "{error}")?,
-            ConnectFault::Settings(error) => write!(f, "{error}")?,
+            | ConnectFault::Tls(error) => error.fmt(f),
+            ConnectFault::Settings(error) => error.fmt(f),
+            ConnectFault::Proxy(fault) => fault.fmt(f),
         }
-        if self.phase == ConnectPhase::Connect {
+    }
+}
+
+impl fmt::Display for ProxyFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProxyFault::Authentication(answer) | ProxyFault::Refused(answer) => {
+                write!(f, "it answered {answer}")
+            }
+            ProxyFault::SocksAuthentication(why) => f.write_str(why),
+            ProxyFault::SocksRefused { code, meaning } => {
+                write!(f, "it answered {code}, {meaning}")
+            }
+            ProxyFault::Broken(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fault.fmt(f)?;
+        if !matches!(self.phase, ConnectPhase::Dns | ConnectPhase::Tls) {
             for (index, Attempt { address, elapsed, error }) in self.attempts.iter().enumerate() {
                 f.write_str(if index == 0 { " (tried " } else { "; " })?;
                 write!(f, "{address}: {error} after {elapsed:.0?}")?;
@@ -125,8 +172,10 @@ impl std::error::Error for ConnectError {
             ConnectFault::Dns(error)
             | ConnectFault::Connect(error)
             | ConnectFault::Certificate(_, error)
-            | ConnectFault::Tls(error) => Some(error),
+            | ConnectFault::Tls(error)
+            | ConnectFault::Proxy(ProxyFault::Broken(error)) => Some(error),
             ConnectFault::Settings(error) => Some(error),
+            ConnectFault::Proxy(_) => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Streams, name resolution, connecting and TLS for Warmwire.
+//! Streams, name resolution, connecting, proxies and TLS for Warmwire.
 //!
 //! The one crate that names sockets. It opens a connection to a [`Target`] and hands over the
 //! [`Stream`] with what was measured on the way; it knows neither HTTP nor a pool, keeps nothing
@@ -6,11 +6,14 @@
 //!
 //! [`Connector::connect`] goes through three phases, each of which is measured and named in the
 //! error when it fails: look-up ([`Resolve`]), TCP or Unix connect (addresses raced as RFC 8305
-//! says) and the TLS handshake.
+//! says) and the TLS handshake. Through a [`Proxy`] a fourth one precedes the last: asking for the
+//! target.
 
 mod connect;
 mod connector;
 mod error;
+mod progress;
+mod proxy;
 mod race;
 mod resolve;
 mod socket;
@@ -19,7 +22,8 @@ mod tls;
 
 pub use connect::{Connect, ConnectTarget, TcpConnect};
 pub use connector::{Connected, Connector, Phases, Target};
-pub use error::{Attempt, CertificateFault, ConnectError, ConnectFault, ConnectPhase};
+pub use error::{Attempt, CertificateFault, ConnectError, ConnectFault, ConnectPhase, ProxyFault};
+pub use proxy::{Destination, Proxy, ProxyAnswer, ProxyError, ProxyRules};
 pub use resolve::{Resolve, SystemResolver};
 pub use socket::SocketOptions;
 pub use stream::{Io, Quiet, Socket, Stream};

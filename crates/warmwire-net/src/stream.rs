@@ -23,6 +23,8 @@ pub enum Socket {
     Unix(UnixStream),
     /// A stream that a caller's connector made; it need not be `Sync`, what is built on it is.
     Custom(SyncWrapper<Box<dyn Io>>),
+    /// TLS with a proxy, within which the way to the target is.
+    Tls(Box<TlsStream<Socket>>),
     /// A socket that could not be moved to another runtime; every use is an error.
     Lost,
 }
@@ -75,23 +77,12 @@ impl Stream {
     /// driver next runs: on a busy runtime that can be milliseconds after the kernel knew. This
     /// costs one system call. A [`Socket::Custom`] stream has no kernel to ask and is quiet.
     pub fn peek(&self) -> Quiet {
-        let peeked = match self.socket() {
-            Socket::Tcp(tcp) => peek(&SockRef::from(tcp)),
-            Socket::Unix(unix) => peek(&SockRef::from(unix)),
-            Socket::Custom(_) => return Quiet::Yes,
-            Socket::Lost => return Quiet::Broken,
-        };
-        match peeked {
-            Ok(0) => Quiet::Closed,
-            Ok(_) => Quiet::Bytes,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Quiet::Yes,
-            Err(_) => Quiet::Broken,
-        }
+        self.socket().peek()
     }
 
     /// Whether bytes that have come may be TLS records without application data.
     pub fn is_tls(&self) -> bool {
-        matches!(self, Stream::Tls(_))
+        matches!(self, Stream::Tls(_) | Stream::Plain(Socket::Tls(_)))
     }
 
     /// Registers the socket with the runtime that this is called on, in place of the one that it
@@ -106,16 +97,10 @@ impl Stream {
     ///
     /// Outside a tokio runtime.
     pub fn move_to_this_runtime(&mut self) -> io::Result<()> {
-        let socket = match self {
-            Stream::Plain(socket) => socket,
-            Stream::Tls(tls) => tls.get_mut().0,
-        };
-        *socket = match std::mem::replace(socket, Socket::Lost) {
-            Socket::Tcp(tcp) => Socket::Tcp(TcpStream::from_std(tcp.into_std()?)?),
-            Socket::Unix(unix) => Socket::Unix(UnixStream::from_std(unix.into_std()?)?),
-            other => other,
-        };
-        Ok(())
+        match self {
+            Stream::Plain(socket) => socket.move_to_this_runtime(),
+            Stream::Tls(tls) => tls.get_mut().0.move_to_this_runtime(),
+        }
     }
 
     fn socket(&self) -> &Socket {
@@ -123,6 +108,36 @@ impl Stream {
             Stream::Plain(socket) => socket,
             Stream::Tls(tls) => tls.get_ref().0,
         }
+    }
+}
+
+impl Socket {
+    fn peek(&self) -> Quiet {
+        let peeked = match self {
+            Socket::Tcp(tcp) => peek(&SockRef::from(tcp)),
+            Socket::Unix(unix) => peek(&SockRef::from(unix)),
+            Socket::Tls(tls) => return tls.get_ref().0.peek(),
+            Socket::Custom(_) => return Quiet::Yes,
+            Socket::Lost => return Quiet::Broken,
+        };
+        match peeked {
+            Ok(0) => Quiet::Closed,
+            Ok(_) => Quiet::Bytes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Quiet::Yes,
+            Err(_) => Quiet::Broken,
+        }
+    }
+
+    fn move_to_this_runtime(&mut self) -> io::Result<()> {
+        if let Socket::Tls(tls) = self {
+            return tls.get_mut().0.move_to_this_runtime();
+        }
+        *self = match std::mem::replace(self, Socket::Lost) {
+            Socket::Tcp(tcp) => Socket::Tcp(TcpStream::from_std(tcp.into_std()?)?),
+            Socket::Unix(unix) => Socket::Unix(UnixStream::from_std(unix.into_std()?)?),
+            other => other,
+        };
+        Ok(())
     }
 }
 
@@ -139,6 +154,7 @@ macro_rules! on_socket {
         match $self.get_mut() {
             Socket::Tcp($socket) => $call,
             Socket::Unix($socket) => $call,
+            Socket::Tls($socket) => $call,
             Socket::Custom($socket) => {
                 let $socket = $socket.get_mut();
                 $call

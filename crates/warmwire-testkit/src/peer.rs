@@ -1,7 +1,7 @@
 //! The server's end of one connection, as a script uses it.
 
 use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::counts::Tally;
 use crate::gate::Gate;
@@ -130,7 +130,7 @@ impl Peer {
         Some(self.buffer.split_to(n).freeze())
     }
 
-    async fn through(&mut self, end: &[u8]) -> Option<Bytes> {
+    pub(crate) async fn through(&mut self, end: &[u8]) -> Option<Bytes> {
         let mut looked_at = 0;
         loop {
             let found = self.buffer[looked_at..].windows(end.len()).position(|bytes| bytes == end);
@@ -164,6 +164,14 @@ impl Peer {
     /// Closes with RST (with FIN where the transport knows no reset).
     pub fn reset(self) {
         self.transport.reset_on_close();
+    }
+
+    /// Passes bytes on to and from `far`, until both sides have ended.
+    pub async fn relay(mut self, mut far: impl AsyncRead + AsyncWrite + Unpin) {
+        if far.write_all(&self.buffer.split()).await.is_ok() {
+            // Either side may go when it likes.
+            let _ = tokio::io::copy_bidirectional(&mut self.transport, &mut far).await;
+        }
     }
 
     /// Reads until the client closes, and gives what came.

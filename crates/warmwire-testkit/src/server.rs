@@ -142,6 +142,10 @@ impl Server {
         self.dialer.clone().expect("a server in memory")
     }
 
+    pub(crate) fn memory_dialer(&self) -> Option<Dialer> {
+        self.dialer.clone()
+    }
+
     /// The counts of this moment.
     pub fn counts(&self) -> Counts {
         self.tally.watch().borrow().clone()

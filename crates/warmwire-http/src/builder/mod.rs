@@ -43,6 +43,7 @@ pub use self::origin::OriginPolicy;
 /// | [`response_timeout`](Self::response_timeout), [`read_timeout`](Self::read_timeout) | 5 min |
 /// | [`timeout`](Self::timeout) | none |
 /// | [`scheduling`](Self::scheduling) | last in, first out |
+/// | [`proxy`](Self::proxy) | none |
 /// | [`tcp_nodelay`](Self::tcp_nodelay) | on |
 /// | [`tcp_keepalive`](Self::tcp_keepalive) | after 15 s, every 15 s, 3 times |
 /// | [`drain_bytes`](Self::drain_bytes), [`drain_time`](Self::drain_time) | 64 KiB, 50 ms |

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use warmwire_net::Tls;
+use warmwire_net::{ProxyRules, Tls};
 
 use super::{AgentBuilder, OriginPolicy};
 
@@ -10,6 +10,29 @@ impl AgentBuilder {
     /// TLS settings. A request can have [its own](crate::RequestBuilder::tls).
     pub fn tls(mut self, tls: Tls) -> Self {
         self.policy.tls = tls;
+        self
+    }
+
+    /// The proxies: a [`Proxy`](crate::Proxy) for all origins, or [`ProxyRules`].
+    /// [`Proxy::from_env()`](crate::Proxy::from_env) reads `HTTPS_PROXY` and its relatives. Default
+    /// none, since whoever can set a variable would else see where requests go. Limits stay per
+    /// origin: connections to one of them through a proxy are in no other one's way. Unix sockets
+    /// and, unless the rules say so, loopback hosts are reached without a proxy.
+    ///
+    /// ```
+    /// use warmwire_http::{Agent, Proxy};
+    ///
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let fixed = Agent::builder().proxy(Proxy::parse("http://proxy.example:3128")?).build()?;
+    /// let as_curl_does = Agent::builder().proxy(Proxy::from_env()).build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn proxy(mut self, rules: impl Into<ProxyRules>) -> Self {
+        self.policy.proxies = rules.into();
+        if let Err(error) = self.policy.proxies.check() {
+            self.refuse(format!("proxy: {error}"));
+        }
         self
     }
 
@@ -27,6 +50,15 @@ impl OriginPolicy {
         match tls.check() {
             Ok(()) => self.change(move |policy| policy.tls = tls),
             Err(error) => self.require(false, &format!("tls: {error}")),
+        }
+    }
+
+    /// [`AgentBuilder::proxy`] for this origin; `None` reaches it directly.
+    pub fn proxy(self, rules: impl Into<ProxyRules>) -> Self {
+        let rules = rules.into();
+        match rules.check() {
+            Ok(()) => self.change(move |policy| policy.proxies = rules),
+            Err(error) => self.require(false, &format!("proxy: {error}")),
         }
     }
 

@@ -47,7 +47,8 @@ use crate::error::{Error, ErrorKind};
 /// Whatever cannot be understood is an error that says where it stands and what is allowed; nothing
 /// is passed over.
 ///
-/// It is serialised with the names of Warmwire, and what is serialised is read as the same.
+/// It is serialised with the names of Warmwire, and what is serialised is read as the same: secrets
+/// in it are part of that, and are not part of its `Debug`.
 #[derive(Clone, Default, PartialEq)]
 pub struct AgentConfig {
     values: Values,

@@ -179,7 +179,7 @@ impl Known {
                     Raw::Number(_) if *name == "timeout" => format!(" ({TWO_TIMEOUTS})"),
                     _ => String::new(),
                 };
-                let allowed = setting.kind.allowed();
+                let (raw, allowed) = (setting.kind.show(raw), setting.kind.allowed());
                 entry.fault(format_args!("{name} = {raw}: allowed is {allowed}{about}"))
             }),
         }

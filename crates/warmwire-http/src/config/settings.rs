@@ -70,6 +70,7 @@ pub(super) static SETTINGS: &[Setting] = &[
             origin.dial_backoff(initial.time(), max.time())
         }),
     },
+    both!(proxy, Kind::Proxy, proxies),
     both!(local_address, Kind::Address, address),
     agent_only!(tcp_keepalive, Kind::TimeOrOff, time_or_off),
     Setting {

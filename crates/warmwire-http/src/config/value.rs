@@ -1,15 +1,20 @@
 //! Values, and what each kind of setting takes for one.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
+use warmwire_net::{Proxy, ProxyRules};
 use warmwire_pool::Scheduling;
 
 use super::duration;
 use super::raw::Raw;
+
+/// Of a proxy: the one that `HTTPS_PROXY` and its relatives name.
+const ENVIRONMENT: &str = "environment";
 
 /// The value of a setting.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +31,17 @@ pub(super) enum Value {
     Address(IpAddr),
     Pair(Box<[Value; 2]>),
     Map(BTreeMap<String, String>),
+    Proxy(Secret),
+}
+
+/// Text that belongs in no log.
+#[derive(Clone, PartialEq)]
+pub(super) struct Secret(String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
 }
 
 /// What a setting is.
@@ -51,6 +67,8 @@ pub(super) enum Kind {
     Pair(&'static [Kind; 2]),
     /// Names with text.
     Map,
+    /// The URL of a proxy, which may hold a password.
+    Proxy,
 }
 
 impl Kind {
@@ -73,13 +91,16 @@ impl Kind {
                 format!("a list of two: {}; {}", one.allowed(), other.allowed())
             }
             Kind::Map => "a table of names and texts".into(),
+            Kind::Proxy => "the URL of a proxy, \"environment\", or \"off\"".into(),
         }
     }
 
     pub(super) fn read(&self, raw: &Raw) -> Option<Value> {
         match (self, raw) {
             (Kind::Limit { .. }, Raw::Text(text)) if text == "unlimited" => Some(Value::Unlimited),
-            (Kind::CountOrOff | Kind::TimeOrOff, Raw::Text(text)) if text == "off" => {
+            (Kind::CountOrOff | Kind::TimeOrOff | Kind::Proxy, Raw::Text(text))
+                if text == "off" =>
+            {
                 Some(Value::Off)
             }
             (Kind::Count { min } | Kind::Limit { min }, Raw::Number(number)) => {
@@ -104,6 +125,10 @@ impl Kind {
                 }
                 _ => None,
             },
+            (Kind::Proxy, Raw::Text(text)) => {
+                let valid = text == ENVIRONMENT || Proxy::parse(text).is_ok();
+                valid.then(|| Value::Proxy(Secret(text.clone())))
+            }
             (Kind::Map, Raw::Table(entries)) => {
                 let text = |raw: &Raw| match raw {
                     Raw::Text(text) => Some(text.clone()),
@@ -114,6 +139,14 @@ impl Kind {
                 Some(Value::Map(pairs.collect::<Option<_>>()?))
             }
             _ => None,
+        }
+    }
+
+    /// The value in an error.
+    pub(super) fn show(&self, raw: &Raw) -> String {
+        match (self, raw) {
+            (Kind::Proxy, Raw::Text(_)) => "…".into(),
+            _ => raw.to_string(),
         }
     }
 
@@ -206,6 +239,17 @@ impl Value {
         }
     }
 
+    pub(super) fn proxies(&self) -> ProxyRules {
+        match self {
+            Value::Off => ProxyRules::none(),
+            Value::Proxy(Secret(text)) if text == ENVIRONMENT => ProxyRules::from_env(),
+            Value::Proxy(Secret(url)) => {
+                ProxyRules::from(Some(Proxy::parse(url).expect("it was parsed when it was read")))
+            }
+            _ => unreachable!("{OF_ITS_KIND}"),
+        }
+    }
+
     pub(super) fn map(&self) -> &BTreeMap<String, String> {
         match self {
             Value::Map(map) => map,
@@ -231,6 +275,7 @@ impl Serialize for Value {
                 pair.iter().try_for_each(|value| list.serialize_element(value))?;
                 list.end()
             }
+            Value::Proxy(Secret(url)) => serializer.serialize_str(url),
             Value::Map(map) => serializer.collect_map(map),
         }
     }

@@ -28,6 +28,7 @@ const ALL: &str = r#"{
     "expect_continue_timeout": "250ms",
     "prefer_wait": "1ms",
     "dial_backoff": ["100ms", "5s"],
+    "proxy": "http://me:secret@proxy.example:3128",
     "local_address": "127.0.0.1",
     "tcp_keepalive": "off",
     "tcp_keepalive_probes": ["20s", 4],
@@ -73,6 +74,7 @@ fn what_is_written_is_read_as_the_same() {
         serde_json::from_str(&format!("{{\"agent\": {ALL}}}")).unwrap();
     assert_eq!(within["agent"], config);
     assert!(AgentConfig::new().is_empty() && json("{}").unwrap().is_empty());
+    assert!(!format!("{config:?}").contains("secret"));
     assert!(!format!("{config:?}").contains("\"1\""), "headers may be secrets: {config:?}");
 }
 
@@ -170,6 +172,10 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
         (
             r#"{"idle_timeout": 30}"#,
             r#"idle_timeout = 30: allowed is a time with its unit, as "30s", "250ms" or "1h30m""#,
+        ),
+        (
+            r#"{"proxy": "gopher://me:secret@p"}"#,
+            r#"proxy = …: allowed is the URL of a proxy, "environment", or "off""#,
         ),
         (r#"{"tcp_nodelay": "yes"}"#, r#"tcp_nodelay = "yes": allowed is true or false"#),
         (r#"{"scheduling": "random"}"#, r#"scheduling = "random": allowed is "lifo" or "fifo""#),

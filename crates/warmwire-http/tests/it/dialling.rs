@@ -240,7 +240,7 @@ async fn f090_one_origin_may_keep_more_ready_than_others() {
 }
 
 #[test]
-fn min_idle_beyond_another_limit_is_refused_by_both_names() {
+fn f091_min_idle_beyond_another_limit_is_refused_by_both_names() {
     let refused = |builder: AgentBuilder, names: [&str; 2]| {
         let error = builder.build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidConfig);
@@ -265,7 +265,7 @@ fn min_idle_beyond_another_limit_is_refused_by_both_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn min_idle_and_max_idle_bound_what_a_wave_leaves_behind() {
+async fn f070_min_idle_and_max_idle_bound_what_a_wave_leaves_behind() {
     let gate = Gate::shut();
     let at = gate.clone();
     let server = Server::memory(move |peer| peer.echo_targets_at(at.clone()));
@@ -282,6 +282,28 @@ async fn min_idle_and_max_idle_bound_what_a_wave_leaves_behind() {
     sleep(Duration::from_secs(5)).await;
     let total = until(&agent, |total| total.connecting == 0).await.total;
     assert_eq!(total.idle, 2, "the surplus is not replaced");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f029_of_a_spike_lifo_keeps_what_min_idle_asks_for() {
+    let server = patient_server();
+    let agent = Agent::builder()
+        .min_idle(2)
+        .idle_timeout(Duration::from_secs(1))
+        .connector(memory(&server))
+        .build()
+        .unwrap();
+    let spike: Vec<_> = (0..100).map(|_| spawn_get(&agent, MEMORY)).collect();
+    for request in spike {
+        request.await.unwrap().unwrap();
+    }
+    assert!(agent.stats().total.open >= 100);
+    for _ in 0..20 {
+        sleep(ms(77)).await;
+        get(&agent, MEMORY).await.unwrap();
+    }
+    let total = until(&agent, |total| total.connecting == 0).await.total;
+    assert!((2..=3).contains(&total.open), "{total:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -426,7 +448,7 @@ async fn f005_total_limit_and_min_idle_of_two_origins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lifetime_bounds_what_the_server_promises() {
+async fn f008_lifetime_bounds_what_the_server_promises() {
     let server = Server::memory(|peer| {
         peer.serve(|_| {
             b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=60\r\nContent-Length: 0\r\n\r\n".to_vec()
@@ -461,4 +483,46 @@ async fn f044_a_request_dropped_while_its_origin_backs_off_leaves_nothing() {
     sleep(Duration::from_secs(2)).await;
     assert!(agent.stats().origins.is_empty());
     assert_eq!(dials.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn f019_a_dial_on_a_runtime_that_is_not_driven_gives_its_place_on() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all();
+    let (kept, driven) = (runtime.build().unwrap(), runtime.start_paused(true).build().unwrap());
+    let (_server, agent) = driven.block_on(async {
+        let server = Server::memory(Peer::echo_targets);
+        let (dialer, dials) = (server.dialer(), Mutex::new(0));
+        let connector = ConnectWith(move |_| {
+            *dials.lock().unwrap() += 1;
+            let is_second = *dials.lock().unwrap() == 2;
+            let stream = dialer.dial();
+            async move {
+                if is_second {
+                    std::future::pending::<()>().await;
+                }
+                Ok(Box::new(stream) as Box<dyn Io>)
+            }
+        });
+        let agent = Agent::builder().max_connections(1).connect_timeout(ms(100));
+        let agent = agent.connector(connector).build().unwrap();
+        // The agent's own task belongs to this runtime.
+        get(&agent, "http://10.0.0.2").await.unwrap();
+        (server, agent)
+    });
+    kept.block_on(async {
+        spawn_get(&agent, MEMORY);
+        until(&agent, |total| total.connecting == 1).await;
+    });
+    driven.block_on(async {
+        let began = Instant::now();
+        assert_eq!(get(&agent, format!("{MEMORY}/2")).await.unwrap(), "/2");
+        assert!(began.elapsed() < ms(1_200), "{:?}", began.elapsed());
+        let total = agent.stats().total;
+        assert_eq!((total.open_errors, total.connecting), (0, 0));
+    });
+    // Driven again, it is at its place, and finds the connection.
+    kept.block_on(async { tokio::task::yield_now().await });
+    let stats = agent.stats();
+    assert_eq!((stats.total.waiting, stats.total.active), (0, 1), "{stats}");
 }

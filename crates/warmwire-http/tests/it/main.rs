@@ -12,6 +12,8 @@ mod limits;
 #[cfg(feature = "metrics")]
 mod metered;
 mod policies;
+mod proxies;
+mod proxy_errors;
 mod redirects;
 mod reuse;
 mod route;

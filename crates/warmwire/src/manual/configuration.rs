@@ -48,6 +48,7 @@
 //! | two arguments | `["100ms", "5s"]` | in a variable `100ms,5s` |
 //! | `scheduling` | `"lifo"`, `"fifo"` | |
 //! | `redirects` | a whole number, or `"off"` | |
+//! | `proxy` | a URL, `"environment"`, or `"off"` | |
 //! | `default_headers` | a table of names and texts | taken for secrets: not logged, not sent on by a redirect |
 //!
 //! Settings are named as the options of the builder; [`defaults`](super::defaults) lists them, and

@@ -33,6 +33,9 @@
 //! | [`redirects`] | none is followed | A redirect of a service that the program knows is a mistake more often than a place to go; followed in silence it costs an exchange each time and takes requests to other servers. |
 //! | [`max_response_head`] | 64 KiB | Large cookies and security policies stay below half of it. |
 //! | [`max_response_headers`] | 100 lines | As hyper. |
+//! | [`proxy`] | none | Who can set a variable would else decide through whom requests go; `.proxy(Proxy::from_env())` reads them. |
+//! | [`tls`] | platform's roots, TLS 1.2 and 1.3 | What the system's administrator trusts, and no version that is broken. |
+//! | [`local_address`] | the system's choice | It knows the routes. |
 //! | [`keep_alive`] | on | It is what the agent is for. |
 //!
 //! [`max_connections`]: crate::http::AgentBuilder::max_connections
@@ -61,5 +64,8 @@
 //! [`drain_time`]: crate::http::AgentBuilder::drain_time
 //! [`max_response_head`]: crate::http::AgentBuilder::max_response_head
 //! [`max_response_headers`]: crate::http::AgentBuilder::max_response_headers
+//! [`proxy`]: crate::http::AgentBuilder::proxy
+//! [`tls`]: crate::http::AgentBuilder::tls
+//! [`local_address`]: crate::http::AgentBuilder::local_address
 //! [`redirects`]: crate::http::AgentBuilder::redirects
 //! [`keep_alive`]: crate::http::AgentBuilder::keep_alive

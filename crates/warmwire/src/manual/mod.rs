@@ -12,6 +12,7 @@
 //! - [`events`]: every step of a connection's life, as it happens.
 //! - [`numbers`]: what the statistics count, and how to watch them.
 //! - [`observability`]: spans and metrics by OpenTelemetry's conventions.
+//! - [`proxies`]: which one, what it is asked, and what its errors say.
 //! - [`plugs`]: the agent in what people run already.
 //! - [`unix_sockets`]: three ways to name one.
 
@@ -26,6 +27,7 @@ pub mod numbers;
 pub mod observability;
 pub mod per_origin;
 pub mod plugs;
+pub mod proxies;
 pub mod redirects;
 pub mod reuse;
 pub mod unix_sockets;

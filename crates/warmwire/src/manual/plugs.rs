@@ -17,6 +17,15 @@
 //! # }
 //! ```
 //!
+//! # `aws` and `object-store`
+//!
+//! `plugs::aws::AwsHttpClient` goes into the SDK's configuration as `http_client`,
+//! `plugs::object_store::AgentConnector` into a store's builder as `with_http_connector`. One agent
+//! can serve all of a program's clients, and its statistics show them all. Time-outs that are set
+//! there hold; connections are the agent's business. Their retries sit above the agent, which
+//! itself sends again only what failed on a stale connection; errors are of the kinds by which they
+//! decide.
+//!
 //! # `compression`
 //!
 //! `plugs::compression::Decompress` asks for gzip, br, zstd and deflate and decodes what comes. A
