@@ -16,6 +16,7 @@ pub(super) enum Raw {
     /// In the order of the document, with names that stand there twice.
     Table(Vec<Entry>),
     Null,
+    #[cfg(feature = "toml")]
     Date,
 }
 
@@ -52,6 +53,7 @@ impl fmt::Display for Raw {
             Raw::List(_) => f.write_str("a list"),
             Raw::Table(_) => f.write_str("a table"),
             Raw::Null => f.write_str("null"),
+            #[cfg(feature = "toml")]
             Raw::Date => f.write_str("a date"),
         }
     }
