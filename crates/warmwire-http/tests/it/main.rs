@@ -6,6 +6,7 @@ mod bodies;
 mod dialling;
 mod drops;
 mod errors;
+mod idle_limit;
 mod lifecycle;
 mod limits;
 #[cfg(feature = "metrics")]
@@ -14,6 +15,7 @@ mod policies;
 mod proxies;
 mod proxy_errors;
 mod redirects;
+mod retries;
 mod reuse;
 mod route;
 mod stats_events;
