@@ -35,8 +35,10 @@ mod dial;
 mod error;
 mod event;
 mod forward;
+mod idle_limit;
 mod incoming;
 mod key;
+mod memory;
 mod observe;
 mod policy;
 mod pooled;
@@ -47,6 +49,8 @@ mod redirect;
 mod release;
 mod request;
 mod response;
+mod retry;
+mod retry_budget;
 mod route;
 mod send;
 mod service;
@@ -70,7 +74,7 @@ pub use proxy::ProxyResponse;
 pub use redirect::{Hop, Redirect, RedirectAction, RedirectPolicy, Redirected};
 pub use request::RequestBuilder;
 pub use response::{ConnectionInfo, Response, Timings};
-pub use stats::{ClosedCounts, OriginStats, Stats, TimeoutCounts};
+pub use stats::{ClosedCounts, OriginStats, RetryOutcomes, Stats, TimeoutCounts};
 pub use url::IntoUri;
 pub use warmwire_net::{
     BoxFuture, Connect, ConnectTarget, Destination, Io, Proxy, ProxyError, ProxyRules, Resolve,

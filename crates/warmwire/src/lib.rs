@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | `http` | [`Agent`], in [`http`] | yes |
 //! | `aws` | `plugs::aws`: the HTTP client of the AWS SDK | |
+//! | `cache` | `plugs::cache`: a private HTTP cache (RFC 9111) | |
 //! | `compression` | `plugs::compression`: decodes gzip, br, zstd and deflate | |
 //! | `cookies` | `plugs::cookies`: a cookie jar | |
 //! | `metrics` | metrics by OpenTelemetry's conventions, through the `metrics` facade | |
@@ -29,6 +30,7 @@ pub use warmwire_http as http;
 /// The agent in what people run already; each module has a feature of its name.
 #[cfg(any(
     feature = "aws",
+    feature = "cache",
     feature = "compression",
     feature = "cookies",
     feature = "mock",

@@ -7,6 +7,7 @@ mod config;
 mod dialling;
 mod drops;
 mod errors;
+mod idle_limit;
 mod lifecycle;
 mod limits;
 #[cfg(feature = "metrics")]
@@ -15,6 +16,7 @@ mod policies;
 mod proxies;
 mod proxy_errors;
 mod redirects;
+mod retries;
 mod reuse;
 mod route;
 mod stats_events;

@@ -26,6 +26,13 @@
 //! itself sends again only what failed on a stale connection; errors are of the kinds by which they
 //! decide.
 //!
+//! # `cache`
+//!
+//! `plugs::cache::Cache` is a private cache by RFC 9111 over a store in memory or of your own: it
+//! answers what is fresh, asks whether what is stale still holds, minds `Vary`, and forgets what an
+//! unsafe request has changed. Which of the three it was is in a response's extensions, as
+//! `CacheStatus`.
+//!
 //! # `compression`
 //!
 //! `plugs::compression::Decompress` asks for gzip, br, zstd and deflate and decodes what comes. A
