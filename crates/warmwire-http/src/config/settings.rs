@@ -47,6 +47,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     both!(max_waiting, Kind::Limit { min: 0 }, count),
     both!(idle_timeout, Kind::Time, time),
     both!(max_idle_timeout, Kind::Time, time),
+    both!(learn_idle_limit, Kind::Flag, flag),
     both!(max_lifetime, Kind::TimeOrOff, time_or_off),
     both!(max_requests_per_connection, Kind::Limit { min: 1 }, number),
     both!(scheduling, Kind::Order, order),
@@ -90,6 +91,9 @@ pub(super) static SETTINGS: &[Setting] = &[
     both!(drain_time, Kind::Time, time),
     both!(max_response_head, Kind::Count { min: 1 }, count),
     both!(max_response_headers, Kind::Count { min: 1 }, count),
+    both!(max_interim_responses, Kind::Count { min: 0 }, count),
+    both!(retry_budget, Kind::Share, share),
+    both!(idempotency_key, Kind::Flag, flag),
     Setting {
         name: "redirects",
         kind: Kind::CountOrOff,

@@ -25,6 +25,7 @@ pub(super) enum Value {
     Time(Duration),
     /// Of a timer, or of redirects: none.
     Off,
+    Share(f64),
     Flag(bool),
     Order(Scheduling),
     Text(String),
@@ -60,6 +61,8 @@ pub(super) enum Kind {
     Time,
     /// A length of time, or none.
     TimeOrOff,
+    /// A part of the whole.
+    Share,
     Flag,
     Order,
     Text,
@@ -83,6 +86,7 @@ impl Kind {
             Kind::CountOrOff => "a whole number, or \"off\"".into(),
             Kind::Time => "a time with its unit, as \"30s\", \"250ms\" or \"1h30m\"".into(),
             Kind::TimeOrOff => format!("{}, or \"off\"", Kind::Time.allowed()),
+            Kind::Share => "a number from 0 to 1".into(),
             Kind::Flag => "true or false".into(),
             Kind::Order => "\"lifo\" or \"fifo\"".into(),
             Kind::Text => "text".into(),
@@ -110,6 +114,10 @@ impl Kind {
             (Kind::CountOrOff, raw) => Kind::Count { min: 0 }.read(raw),
             (Kind::Time | Kind::TimeOrOff, Raw::Text(text)) => {
                 duration::parse(text).map(Value::Time)
+            }
+            (Kind::Share, Raw::Number(number)) => {
+                let share = number.parse().ok();
+                share.filter(|share| (0.0..=1.0).contains(share)).map(Value::Share)
             }
             (Kind::Flag, Raw::Flag(flag)) => Some(Value::Flag(*flag)),
             (Kind::Order, Raw::Text(text)) => match text.as_str() {
@@ -158,6 +166,7 @@ impl Kind {
             {
                 Raw::Number(text)
             }
+            Kind::Share if text.parse::<f64>().is_ok() => Raw::Number(text),
             Kind::Flag => match text.as_str() {
                 "true" | "1" => Raw::Flag(true),
                 "false" | "0" => Raw::Flag(false),
@@ -202,6 +211,13 @@ impl Value {
 
     pub(super) fn time_or_off(&self) -> Option<Duration> {
         (*self != Value::Off).then(|| self.time())
+    }
+
+    pub(super) fn share(&self) -> f64 {
+        match self {
+            Value::Share(share) => *share,
+            _ => unreachable!("{OF_ITS_KIND}"),
+        }
     }
 
     pub(super) fn flag(&self) -> bool {
@@ -265,6 +281,7 @@ impl Serialize for Value {
             Value::Unlimited => serializer.serialize_str("unlimited"),
             Value::Time(time) => serializer.serialize_str(&duration::show(*time)),
             Value::Off => serializer.serialize_str("off"),
+            Value::Share(share) => serializer.serialize_f64(*share),
             Value::Flag(flag) => serializer.serialize_bool(*flag),
             Value::Order(Scheduling::Lifo) => serializer.serialize_str("lifo"),
             Value::Order(Scheduling::Fifo) => serializer.serialize_str("fifo"),

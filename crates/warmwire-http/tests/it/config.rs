@@ -39,6 +39,10 @@ const ALL: &str = r#"{
     "drain_time": "5ms",
     "max_response_head": 4096,
     "max_response_headers": 50,
+    "max_interim_responses": 2,
+    "retry_budget": 0.5,
+    "idempotency_key": true,
+    "learn_idle_limit": false,
     "redirects": 3,
     "user_agent": "test/1",
     "default_headers": {"x-one": "1"},
@@ -178,6 +182,7 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
             r#"proxy = …: allowed is the URL of a proxy, "environment", or "off""#,
         ),
         (r#"{"tcp_nodelay": "yes"}"#, r#"tcp_nodelay = "yes": allowed is true or false"#),
+        (r#"{"retry_budget": 2}"#, "retry_budget = 2: allowed is a number from 0 to 1"),
         (r#"{"scheduling": "random"}"#, r#"scheduling = "random": allowed is "lifo" or "fifo""#),
         (r#"{"local_address": "here"}"#, r#"local_address = "here": allowed is an IP address"#),
         (
@@ -252,6 +257,7 @@ fn the_environment_has_all_but_tables() {
         ("WARMWIRE_MAX_WAITING", "unlimited"),
         ("WARMWIRE_IDLE_TIMEOUT", "30s"),
         ("WARMWIRE_TCP_NODELAY", "0"),
+        ("WARMWIRE_RETRY_BUDGET", "0.25"),
         ("WARMWIRE_DIAL_BACKOFF", "100ms, 2s"),
         ("WARMWIRE_TCP_KEEPALIVE_PROBES", "10s,5"),
         ("WARMWIRE_READ_TIMEOUT", ""),
@@ -260,7 +266,7 @@ fn the_environment_has_all_but_tables() {
     ];
     assert_eq!(
         shown(&AgentConfig::from_vars(vars).unwrap()),
-        r#"{"max_connections":10,"max_waiting":"unlimited","idle_timeout":"30s","dial_backoff":["100ms","2s"],"tcp_keepalive_probes":["10s",5],"tcp_nodelay":false}"#
+        r#"{"max_connections":10,"max_waiting":"unlimited","idle_timeout":"30s","dial_backoff":["100ms","2s"],"tcp_keepalive_probes":["10s",5],"tcp_nodelay":false,"retry_budget":0.25}"#
     );
     for (variable, value, wanted) in [
         (

@@ -44,6 +44,7 @@
 //! | time | `"30s"`, `"250ms"`, `"1h30m"`, `"1.5s"` | units `d`, `h`, `m`, `s`, `ms`, `us`, `ns`; a number without one is an error |
 //! | timer | a time, or `"off"` | |
 //! | limit | a whole number, or `"unlimited"` | |
+//! | share | a number from 0 to 1 | |
 //! | switch | `true`, `false` | in a variable `1` and `0` too |
 //! | two arguments | `["100ms", "5s"]` | in a variable `100ms,5s` |
 //! | `scheduling` | `"lifo"`, `"fifo"` | |
