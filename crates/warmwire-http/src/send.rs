@@ -114,6 +114,19 @@ impl RequestParts {
         }
     }
 
+    /// Makes the request one with a whole URL in place of a path.
+    pub(crate) fn leave_base(&mut self) -> Result<(), Error> {
+        let Some(base) = self.base.take() else { return Ok(()) };
+        let mut whole = base.uri.clone().into_parts();
+        whole.path_and_query = std::mem::take(&mut self.uri).into_parts().path_and_query;
+        self.uri = Uri::from_parts(whole)
+            .map_err(|error| Error::request(ErrorKind::InvalidRequest, error.to_string()))?;
+        if self.unix.is_none() {
+            self.unix = base.key.address().unix.map(Arc::from);
+        }
+        Ok(())
+    }
+
     /// The URL whose scheme, host and port count.
     pub(crate) fn authority(&self) -> &Uri {
         self.base.as_ref().map_or(&self.uri, |base| &base.uri)
