@@ -24,6 +24,12 @@ fn aws() {
 }
 
 #[test]
+fn cache() {
+    let wanted = ["Some(Miss): 42 €", "Some(Hit): 42 €", "Some(Revalidated): 7 €", "asked: 3"];
+    run(env!("CARGO_BIN_EXE_cache"), &wanted);
+}
+
+#[test]
 fn compression() {
     let wanted = ["content-encoding: None", "read: 22000 bytes", "on the wire: less"];
     run(env!("CARGO_BIN_EXE_compression"), &wanted);

@@ -4,6 +4,7 @@
 //! | feature, module | what |
 //! |---|---|
 //! | `aws` | the HTTP client of the AWS SDK |
+//! | `cache` | a private HTTP cache (RFC 9111) |
 //! | `compression` | decodes gzip, br, zstd and deflate |
 //! | `cookies` | a cookie jar |
 //! | `mock` | a scripted server in memory, for a program's own tests |
@@ -14,6 +15,8 @@
 
 #[cfg(feature = "aws")]
 pub mod aws;
+#[cfg(feature = "cache")]
+pub mod cache;
 #[cfg(feature = "compression")]
 pub mod compression;
 #[cfg(feature = "cookies")]

@@ -21,7 +21,8 @@ use crate::core::ConnectionLease;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
 use crate::key::OriginName;
-use crate::response::{ConnectionInfo, Response};
+use crate::response::Response;
+use crate::retry::Loss;
 use crate::send::{Failed, RequestParts};
 use crate::trace::{Timer, Trace, deadline, earlier};
 
@@ -233,11 +234,11 @@ fn fail(
         finish(lease, trace);
         return Failed::for_good(trace.error(own.with_sent(Sent::Maybe)));
     }
-    let reused = trace.connection.as_ref().is_some_and(ConnectionInfo::reused);
     if meaning == Meaning::Unprocessed {
         // Whoever refuses a stream that its own limit allows is going away or has enough.
         lease.stream().link().retire(CloseReason::PeerAsked);
     }
+    let loss = (meaning == Meaning::Lost).then(|| Loss::of(&lease));
     match meaning {
         // The connection's own task has told why it ends.
         Meaning::Unprocessed | Meaning::Lost => lease.release(Verdict::Keep(Keep::default())),
@@ -246,7 +247,7 @@ fn fail(
     let unused_body = unsent.map(Request::into_body).and_then(Outgoing::unused);
     Box::new(Failed {
         error: trace.error(fault::explain(error, phase(progress))),
-        stale: reused && meaning == Meaning::Lost,
+        loss,
         unprocessed: meaning == Meaning::Unprocessed,
         shared: true,
         unused_body,

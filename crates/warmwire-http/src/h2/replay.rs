@@ -6,7 +6,9 @@ use crate::body::Body;
 use crate::checkout::queue_again;
 use crate::core::Core;
 use crate::response::Response;
-use crate::send::{Failed, RequestParts, count_repeat, exchange};
+use crate::retry;
+use crate::send::{Failed, RequestParts, exchange};
+use crate::stats;
 use crate::trace::Trace;
 
 /// How often one request is sent again: enough for servers that are restarted one after the other,
@@ -28,10 +30,15 @@ pub(crate) async fn replay(
     for _ in 0..REPLAYS {
         let copy = || spare.and_then(Body::try_clone);
         let Some(body) = failed.unused_body.take().or_else(copy) else { return Err(failed) };
-        count_repeat(core, trace);
+        retry::tell(core, trace);
         trace.connection = None;
         let lease = queue_again(core, trace).await.map_err(Failed::for_good)?;
-        match exchange(core, lease, request, body, trace, false).await {
+        let end = exchange(core, lease, request, body, trace, false).await;
+        stats::count(core, &trace.key, |all| match end {
+            Ok(_) => &all.retries_succeeded,
+            Err(_) => &all.retries_failed,
+        });
+        match end {
             Err(again) if again.unprocessed => failed = again,
             end => return end,
         }

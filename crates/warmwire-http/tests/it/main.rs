@@ -3,9 +3,12 @@
 mod support;
 
 mod bodies;
+mod config;
 mod dialling;
 mod drops;
 mod errors;
+mod http2;
+mod idle_limit;
 mod lifecycle;
 mod limits;
 #[cfg(feature = "metrics")]
@@ -14,6 +17,7 @@ mod policies;
 mod proxies;
 mod proxy_errors;
 mod redirects;
+mod retries;
 mod reuse;
 mod route;
 mod stats_events;

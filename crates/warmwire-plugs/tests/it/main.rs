@@ -2,6 +2,8 @@
 
 #[cfg(all(feature = "aws", feature = "mock"))]
 mod aws;
+#[cfg(all(feature = "cache", feature = "mock"))]
+mod cache;
 #[cfg(all(feature = "compression", feature = "mock"))]
 mod compression;
 #[cfg(all(feature = "cookies", feature = "mock"))]
