@@ -71,7 +71,7 @@ pub use response::{ConnectionInfo, Response, Timings};
 pub use stats::{ClosedCounts, OriginStats, Stats, TimeoutCounts};
 pub use url::IntoUri;
 pub use warmwire_net::{
-    BoxFuture, Connect, ConnectTarget, Destination, Io, Proxy, ProxyError, ProxyRules, Resolve,
-    SystemResolver, Tls, TlsVersion,
+    BoxFuture, CertificateChain, Connect, ConnectTarget, Destination, Io, Proxy, ProxyError,
+    ProxyRules, Resolve, SystemResolver, Tls, TlsVersion,
 };
 pub use warmwire_pool::{CloseReason, ConnectionId, Scheduling};

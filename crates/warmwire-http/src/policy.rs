@@ -95,6 +95,7 @@ impl Policy {
 pub(crate) struct Own {
     pub(crate) timeouts: OwnTimeouts,
     pub(crate) redirects: Option<RedirectPolicy>,
+    pub(crate) early_data: Option<bool>,
     /// In place of the agent's default headers, after a redirect to another origin.
     pub(crate) defaults: Option<HeaderMap>,
 }

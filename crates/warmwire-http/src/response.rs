@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -70,8 +70,32 @@ pub(crate) struct Established {
     pub(crate) origin: OriginName,
     pub(crate) local: Option<SocketAddr>,
     pub(crate) remote: Option<SocketAddr>,
-    pub(crate) tls: Option<TlsInfo>,
     pub(crate) phases: Phases,
+    tls: Option<TlsInfo>,
+    /// Of a handshake that was done only with the first exchange, whose request was early data.
+    late_tls: OnceLock<TlsInfo>,
+}
+
+impl Established {
+    pub(crate) fn new(
+        origin: OriginName,
+        local: Option<SocketAddr>,
+        remote: Option<SocketAddr>,
+        tls: Option<TlsInfo>,
+        phases: Phases,
+    ) -> Established {
+        Established { origin, local, remote, phases, tls, late_tls: OnceLock::new() }
+    }
+
+    fn tls(&self) -> Option<&TlsInfo> {
+        self.late_tls.get().or(self.tls.as_ref())
+    }
+
+    /// Notes how a handshake ended that was still under way when the connection was made.
+    pub(crate) fn note_handshake(&self, info: TlsInfo) {
+        // There is one handshake, so whoever was first has said the same.
+        let _ = self.late_tls.set(info);
+    }
 }
 
 /// The connection that an exchange used.
@@ -134,17 +158,23 @@ impl ConnectionInfo {
 
     /// The TLS version; `None` without TLS.
     pub fn tls_version(&self) -> Option<TlsVersion> {
-        self.established.tls.as_ref().map(|tls| tls.version)
+        self.established.tls().map(|tls| tls.version)
     }
 
     /// The protocol that ALPN agreed on; `None` without TLS or when the server chose none.
     pub fn alpn(&self) -> Option<&str> {
-        self.established.tls.as_ref()?.alpn.as_deref()
+        self.established.tls()?.alpn.as_deref()
     }
 
     /// Whether its handshake resumed a TLS session; `false` without TLS.
     pub fn resumed(&self) -> bool {
-        self.established.tls.as_ref().is_some_and(|tls| tls.resumed)
+        self.established.tls().is_some_and(|tls| tls.resumed)
+    }
+
+    /// Whether the request was sent within the handshake and the server took it; see
+    /// [`Tls::early_data`](crate::Tls::early_data).
+    pub fn early_data(&self) -> bool {
+        !self.reused && self.established.tls().is_some_and(|tls| tls.early_data)
     }
 }
 

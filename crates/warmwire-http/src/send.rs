@@ -113,6 +113,14 @@ impl RequestParts {
         }
     }
 
+    /// Whether it may be sent within a TLS handshake, if it has no body.
+    fn may_be_early(&self) -> bool {
+        match self.own.as_ref().and_then(|own| own.early_data) {
+            Some(wanted) => wanted && self.is_idempotent(),
+            None => self.method.is_safe(),
+        }
+    }
+
     /// The URL whose scheme, host and port count.
     pub(crate) fn authority(&self) -> &Uri {
         self.base.as_ref().map_or(&self.uri, |base| &base.uri)
@@ -287,6 +295,8 @@ fn exchange(
     trace: &mut Trace,
     repeatable: bool,
 ) -> impl Future<Output = Result<Response, Box<Failed>>> + Send {
+    let early = || repeatable && request.may_be_early() && body.is_empty();
+    lease.conn_mut().allow_early_data(early);
     let started = start(core, &mut lease, request, body, trace);
     async move {
         if let Err(error) = started {
@@ -302,6 +312,9 @@ fn exchange(
         match end.await {
             End::Head(head) if repeatable && is_late_goodbye(&lease, &head) => {
                 Err(answered_too_late(lease, trace))
+            }
+            End::Head(head) if repeatable && is_too_early(&lease, &head) => {
+                Err(sent_too_early(lease, trace))
             }
             End::Head(head) => Ok(respond(lease, trace, head)),
             End::Fault(fault) => Err(fail(lease, trace, fault)),
@@ -440,6 +453,18 @@ fn answered_too_late(lease: ConnectionLease, trace: &Trace) -> Box<Failed> {
     Box::new(Failed { error: trace.error(error), stale: true, unused_body: None })
 }
 
+/// RFC 8470, 5.2: the request was early data, and may be sent again when the handshake is done.
+fn is_too_early(lease: &ConnectionLease, head: &ResponseHead) -> bool {
+    head.status == StatusCode::TOO_EARLY && lease.conn().is_early()
+}
+
+fn sent_too_early(lease: ConnectionLease, trace: &Trace) -> Box<Failed> {
+    lease.release(Verdict::Close(CloseReason::PeerAsked));
+    let text = "the server does not take the request within the handshake (425)";
+    let error = Error::new(ErrorKind::ConnectionClosed, Phase::Head, text).with_sent(Sent::Maybe);
+    Box::new(Failed { error: trace.error(error), stale: true, unused_body: None })
+}
+
 fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> {
     let (phase, sent) = state(lease.conn());
     let wire = &mut lease.conn_mut().wire;
@@ -458,6 +483,7 @@ fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> 
 /// connection is given back before the caller sees the response.
 fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: Box<ResponseHead>) -> Response {
     let now = Instant::now();
+    lease.conn_mut().note_handshake();
     let wire = &mut lease.conn_mut().wire;
     // An answer before the request was sent to its end: what was sent by then counts.
     let sent_at = wire.progress().last.min(now);

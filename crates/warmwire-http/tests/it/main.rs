@@ -5,6 +5,7 @@ mod support;
 mod bodies;
 mod dialling;
 mod drops;
+mod early_data;
 mod errors;
 mod lifecycle;
 mod limits;
