@@ -16,6 +16,20 @@ fn run(program: &str, wanted: &[&str]) {
 }
 
 #[test]
+fn aws() {
+    run(
+        env!("CARGO_BIN_EXE_aws"),
+        &["answer: 200 stored 5 bytes", "attempts: 2", "connections: 1"],
+    );
+}
+
+#[test]
+fn cache() {
+    let wanted = ["Some(Miss): 42 €", "Some(Hit): 42 €", "Some(Revalidated): 7 €", "asked: 3"];
+    run(env!("CARGO_BIN_EXE_cache"), &wanted);
+}
+
+#[test]
 fn compression() {
     let wanted = ["content-encoding: None", "read: 22000 bytes", "on the wire: less"];
     run(env!("CARGO_BIN_EXE_compression"), &wanted);
@@ -24,6 +38,12 @@ fn compression() {
 #[test]
 fn cookies() {
     run(env!("CARGO_BIN_EXE_cookies"), &["before: who are you?", "after: session=42"]);
+}
+
+#[test]
+fn object_store() {
+    let wanted = ["read: Hello, object!", "missing: NotFound", "connections: 1"];
+    run(env!("CARGO_BIN_EXE_object_store"), &wanted);
 }
 
 #[test]

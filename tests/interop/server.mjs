@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 
 const [keepAlive, hint] = process.argv.slice(2);
 let connections = 0;
+const ids = [];
 
 const server = createServer((request, response) => {
   // Node 20 closes a second after what it announces. The tests want the bare limit, as before.
@@ -14,6 +15,8 @@ const server = createServer((request, response) => {
   request.on('end', () => {
     // Node leaves out its Keep-Alive header when the program sets Connection itself.
     if (hint === 'no-hint') response.setHeader('connection', 'keep-alive');
+    if (request.url === '/id') ids.push(request.headers['x-id']);
+    if (request.url === '/ids') return response.end(ids.join('\n'));
     if (request.url === '/connections') return response.end(String(connections));
     const body = Buffer.concat(chunks);
     response.setHeader('content-type', 'application/octet-stream');

@@ -11,7 +11,7 @@ use warmwire_pool::{CloseReason, ConnectionId, Pool, RefuseReason};
 
 use crate::body::Body;
 use crate::builder::AgentBuilder;
-use crate::core::{Config, Core, DialPermit, drained, origin_of, shut};
+use crate::core::{Config, Core, DialPermit, drained, origin_again, shut};
 use crate::dial::{self, DialPhase};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::key::{Address, Key, OriginName};
@@ -155,12 +155,13 @@ impl Agent {
         let uri = url.into_uri()?;
         let config = self.config();
         let address = Address::of(&uri, config.unix_socket.as_deref())?;
-        let key = Key::new(&address, config.policies.of(&address));
-        let Policy { limits, timeouts, .. } = &**key.policy();
+        let mut key = self.core().hooks.key(&address);
+        let policy = key.policy().clone();
+        let Policy { limits, timeouts, .. } = &*policy;
         let mut dials = Vec::new();
         // More than may be idle would be closed as soon as they are up.
         let target = connections.min(limits.max_idle);
-        while let Some(permit) = self.room_to_warm(&key, target, dials.is_empty())? {
+        while let Some(permit) = self.room_to_warm(&mut key, target, dials.is_empty())? {
             let (done, end) = tokio::sync::oneshot::channel();
             let (timeout, phase) = (timeouts.connect, DialPhase::new());
             dial::spawn(self.core(), key.clone(), timeout, permit, phase, Some(done));
@@ -244,18 +245,18 @@ impl Agent {
 
     fn room_to_warm(
         &self,
-        key: &Key,
+        key: &mut Key,
         target: usize,
         is_first: bool,
     ) -> Result<Option<DialPermit>, Error> {
         let open = self.core().read(|pool| {
-            let counters = pool.find(key).and_then(|origin| pool.counters(origin));
+            let counters = pool.find(&*key).and_then(|origin| pool.counters(origin));
             counters.map_or(0, |counters| counters.open + counters.connecting)
         });
         if open >= target && !self.core().read(Pool::is_closed) {
             return Ok(None);
         }
-        match self.core().open(|pool| origin_of(pool, key)) {
+        match self.core().open(|pool| origin_again(pool, key)) {
             Ok(permit) => Ok(Some(permit)),
             Err(RefuseReason::Closed) => {
                 Err(Error::new(ErrorKind::Closed, Phase::Queue, "the agent is closed"))
@@ -316,8 +317,7 @@ pub struct Origin {
 impl Origin {
     fn new(agent: Agent, url: &str) -> Result<Origin, Error> {
         let (uri, unix) = url::origin(url)?;
-        let config = agent.config();
-        let base = Base::new(uri, unix.or(config.unix_socket.as_deref()), &config.policies)?;
+        let base = Base::new(&agent, uri, unix.or(agent.config().unix_socket.as_deref()))?;
         Ok(Origin { agent, base: Arc::new(base) })
     }
 

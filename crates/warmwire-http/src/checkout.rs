@@ -6,12 +6,13 @@ use std::task::{Context, Poll, ready};
 use tokio::time::{Instant, sleep_until};
 use warmwire_pool::{RefuseReason, Verdict};
 
-use crate::core::{Acquired, ConnectionLease, Core, DialPermit, QueuePlace, origin_of};
+use crate::core::{Acquired, ConnectionLease, Core, DialPermit, QueuePlace, origin_again};
 use crate::dial::{self, DialPhase};
 use crate::error::{Error, ErrorKind, Phase, Sent};
 use crate::event::Event;
 use crate::key::OriginName;
 use crate::pooled::Granted;
+use crate::release;
 use crate::response::{ConnectionInfo, Timings};
 use crate::stats;
 use crate::trace::{Timer, Trace, deadline, earlier};
@@ -55,7 +56,7 @@ pub(crate) async fn checkout(
             }
             Acquired::Refused(reason) => return Err(refused(core, trace, reason)),
         };
-        if let Some(lease) = usable(lease, repeatable) {
+        if let Some(lease) = usable(lease, trace, repeatable) {
             note(trace, &lease, if waited { Instant::now() } else { trace.started });
             return Ok(lease);
         }
@@ -69,17 +70,18 @@ fn dial_for(core: &Arc<Core>, trace: &Trace, permit: DialPermit) -> DialPhase {
     phase
 }
 
-fn ask(core: &Arc<Core>, trace: &Trace) -> Acquired {
-    core.acquire(Instant::now().into_std(), |pool| origin_of(pool, &trace.key))
+fn ask(core: &Arc<Core>, trace: &mut Trace) -> Acquired {
+    core.acquire(Instant::now().into_std(), |pool| origin_again(pool, &mut trace.key))
 }
 
-/// Opens a fresh connection past the queue, for a request whose first one was stale. Where every
-/// connection is in use, one that comes back is as good.
+/// Opens a fresh connection past the queue, for a request that is sent again since its first one
+/// was stale. Where every connection is in use, one that comes back is as good.
 pub(crate) async fn checkout_fresh(
     core: &Arc<Core>,
     trace: &mut Trace,
 ) -> Result<ConnectionLease, Error> {
-    let permit = core.open_exclusive(|pool| origin_of(pool, &trace.key));
+    let permit = core.open_exclusive(|pool| origin_again(pool, &mut trace.key));
+    stats::count(core, &trace.key, |all| &all.retries);
     match permit {
         Ok(permit) => {
             let phase = DialPhase::new();
@@ -123,13 +125,14 @@ async fn queue_again(core: &Arc<Core>, trace: &mut Trace) -> Result<ConnectionLe
 }
 
 /// The connection if it is fit for use; otherwise it is closed.
-fn usable(mut lease: ConnectionLease, repeatable: bool) -> Option<ConnectionLease> {
+fn usable(mut lease: ConnectionLease, trace: &Trace, repeatable: bool) -> Option<ConnectionLease> {
     let known = lease.lease();
-    let look = known.reused() && (!repeatable || known.idle_for() >= JUST_USED);
+    let just_used = repeatable && known.idle_for() < JUST_USED;
+    let look = known.reused() && (!just_used || trace.key.memory().retries.is_wary());
     let conn = lease.conn_mut();
     let settled = conn.settle_here().map_err(|_| warmwire_pool::CloseReason::Failed);
     let found = match settled {
-        Ok(()) if look => conn.look(),
+        Ok(()) if look => conn.look().inspect_err(|_| release::idle_time_ended(&lease)),
         other => other,
     };
     match found {

@@ -95,8 +95,10 @@ impl Conn {
     /// Takes note of a handshake that was done within the exchange.
     pub(crate) fn note_handshake(&mut self) {
         if self.handshake != Handshake::Done
-            && let Some(info) = self.stream.tls_info()
+            && let Some(mut info) = self.stream.tls_info()
         {
+            // A server may take early data of which there is none.
+            info.early_data &= self.is_early();
             self.handshake = Handshake::Done;
             self.established.note_handshake(info);
         }
@@ -104,6 +106,10 @@ impl Conn {
 
     /// See [`Wire::poll_receive`].
     pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, Fault>> {
+        if self.is_early() && self.stream.is_handshaking() {
+            // Reads would wait for a handshake that has failed.
+            return self.wire.take_broken().map_or(Poll::Pending, |fault| Poll::Ready(Err(fault)));
+        }
         self.wire.poll_receive(&mut self.stream, cx)
     }
 

@@ -12,7 +12,8 @@ use warmwire_pool::{Closed, OriginId, Pool};
 use crate::conn::Conn;
 use crate::dial::DialError;
 use crate::event::{Event, Observer};
-use crate::key::{HttpCounters, Key, OriginName};
+use crate::key::{Address, HttpCounters, Key, OriginName};
+use crate::memory::Memories;
 use crate::observe;
 use crate::policy::Policies;
 use crate::pooled::{self, Hooks, LeaseGuard, Left, Lend, PermitGuard, Pooled, Waiter};
@@ -65,6 +66,7 @@ pub(crate) struct AgentHooks {
     pub(crate) connector: Connector,
     pub(crate) observer: Observer,
     pub(crate) notices: Arc<Notices>,
+    pub(crate) memories: Memories,
     /// Over all origins, forgotten ones too.
     pub(crate) counters: HttpCounters,
     /// Ends dials in progress when the agent is closed.
@@ -86,10 +88,17 @@ impl AgentHooks {
             connector,
             observer,
             notices: Arc::default(),
+            memories: Memories::default(),
             counters: HttpCounters::default(),
             shutdown: CancellationToken::new(),
             closing: Mutex::default(),
         }
+    }
+
+    /// The key of an origin that the pool does not know, with what is remembered of it.
+    pub(crate) fn key(&self, address: &Address<'_>) -> Key {
+        let policy = self.config.policies.of(address);
+        self.memories.key(address, self.now(), |memory| Key::new(address, policy, memory))
     }
 }
 
@@ -132,6 +141,16 @@ pub(crate) fn origin_of(pool: &mut Pool<Key, Slot, Arc<DialError>>, key: &Key) -
 pub(crate) fn insert(pool: &mut Pool<Key, Slot, Arc<DialError>>, key: Key) -> OriginId {
     let limits = key.policy().limits;
     pool.insert_with_limits(key, limits)
+}
+
+/// As [`origin_of`], and makes `key` the one that the pool has: what is counted with it is counted
+/// for the origin as the pool knows it now.
+pub(crate) fn origin_again(pool: &mut Pool<Key, Slot, Arc<DialError>>, key: &mut Key) -> OriginId {
+    let origin = origin_of(pool, key);
+    if let Some(known) = pool.key(origin) {
+        key.clone_from(known);
+    }
+    origin
 }
 
 /// Closes the pool: what is idle at once, what is in use when its exchange ends. New requests are

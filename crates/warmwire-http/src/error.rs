@@ -281,6 +281,13 @@ impl Error {
         self
     }
 
+    /// Adds to the text.
+    pub(crate) fn with_remark(mut self, remark: &str) -> Error {
+        self.0.text.push_str("; ");
+        self.0.text.push_str(remark);
+        self
+    }
+
     pub(crate) fn with_proxy_response(mut self, response: ProxyResponse) -> Error {
         self.0.proxy_response = Some(response);
         self

@@ -14,6 +14,7 @@ use warmwire_net::{Destination, Proxy, Target};
 
 use crate::error::{Error, ErrorKind};
 use crate::forward::Forward;
+use crate::memory::Memory;
 use crate::policy::Policy;
 use crate::route::OwnRoute;
 
@@ -195,6 +196,7 @@ struct Inner {
     name: Box<str>,
     /// Of the address; see [`Address`].
     hash: u64,
+    memory: Arc<Memory>,
     policy: Arc<Policy>,
     counters: HttpCounters,
     #[cfg(feature = "metrics")]
@@ -210,17 +212,28 @@ pub(crate) struct HttpCounters {
     pub(crate) read_timeouts: AtomicU64,
     pub(crate) total_timeouts: AtomicU64,
     pub(crate) retries: AtomicU64,
+    pub(crate) retries_succeeded: AtomicU64,
+    pub(crate) retries_failed: AtomicU64,
+    pub(crate) lost_over_budget: AtomicU64,
+    pub(crate) lost_not_idempotent: AtomicU64,
+    pub(crate) lost_body_taken: AtomicU64,
+    pub(crate) lost_fresh: AtomicU64,
 }
 
 impl Key {
     /// Asks the origin's rules for its proxy, and so must not be called under a lock.
-    pub(crate) fn new(address: &Address<'_>, policy: Arc<Policy>) -> Key {
+    pub(crate) fn new(address: &Address<'_>, policy: Arc<Policy>, memory: Arc<Memory>) -> Key {
         let own = address.route.and_then(|route| route.proxy.clone());
         let proxy = own.unwrap_or_else(|| policy.proxies.find(&address.destination()));
-        Key::through(address, policy, proxy.filter(|_| address.unix.is_none()))
+        Key::through(address, policy, memory, proxy.filter(|_| address.unix.is_none()))
     }
 
-    fn through(address: &Address<'_>, policy: Arc<Policy>, proxy: Option<Proxy>) -> Key {
+    fn through(
+        address: &Address<'_>,
+        policy: Arc<Policy>,
+        memory: Arc<Memory>,
+        proxy: Option<Proxy>,
+    ) -> Key {
         let host = lower_case(&address.host);
         let name = address.name();
         let forwarded = |proxy: &&Proxy| address.scheme == Scheme::Http && proxy.forwards_http();
@@ -236,6 +249,7 @@ impl Key {
             name: name.into(),
             hash: address.hash,
             policy,
+            memory,
             counters: HttpCounters::default(),
             #[cfg(feature = "metrics")]
             meters: Default::default(),
@@ -256,7 +270,8 @@ impl Key {
 
     /// The same key with counters of its own, for an origin that is known anew.
     pub(crate) fn renew(&self) -> Key {
-        Key::through(&self.address(), self.0.policy.clone(), self.0.proxy.clone())
+        let Inner { policy, memory, proxy, .. } = &*self.0;
+        Key::through(&self.address(), policy.clone(), memory.clone(), proxy.clone())
     }
 
     pub(crate) fn target(&self) -> Target {
@@ -277,6 +292,11 @@ impl Key {
     /// The settings of the origin, which do not tell keys apart.
     pub(crate) fn policy(&self) -> &Arc<Policy> {
         &self.0.policy
+    }
+
+    /// What is remembered of the origin for longer than this key lives.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.0.memory
     }
 
     pub(crate) fn proxy(&self) -> Option<&Proxy> {
@@ -350,7 +370,6 @@ impl OriginName {
         self.0.policy()
     }
 
-    #[cfg(feature = "metrics")]
     pub(crate) fn key(&self) -> &Key {
         &self.0
     }
@@ -393,7 +412,7 @@ mod tests {
 
     fn key(url: &str) -> Key {
         let uri: Uri = url.parse().expect("a URI");
-        Key::new(&Address::of(&uri, None).expect("an address"), Arc::default())
+        Key::new(&Address::of(&uri, None).expect("an address"), Arc::default(), Arc::default())
     }
 
     #[test]
@@ -437,6 +456,6 @@ mod tests {
         assert_eq!(key("http://[::1]:8080/").name(), "http://[::1]:8080");
         let uri = Uri::from_static("http://ignored/x");
         let address = Address::of(&uri, Some(Path::new("/run/a.sock"))).expect("an address");
-        assert_eq!(Key::new(&address, Arc::default()).name(), "unix:/run/a.sock");
+        assert_eq!(Key::new(&address, Arc::default(), Arc::default()).name(), "unix:/run/a.sock");
     }
 }

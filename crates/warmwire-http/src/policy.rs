@@ -29,6 +29,11 @@ pub(crate) struct Policy {
     /// Shared, since a request takes them along.
     pub(crate) timeouts: Arc<Timeouts>,
     pub(crate) max_idle_timeout: Duration,
+    pub(crate) learn_idle_limit: bool,
+    /// Repeats for each request.
+    pub(crate) retry_budget: f64,
+    /// Whether an `Idempotency-Key` header marks a request as idempotent.
+    pub(crate) idempotency_key: bool,
     pub(crate) drain: Drain,
     pub(crate) redirects: RedirectPolicy,
     pub(crate) h1: warmwire_h1::Limits,
@@ -74,6 +79,9 @@ impl Default for Policy {
                 expect_continue: Duration::from_secs(1),
             }),
             max_idle_timeout: minutes(10),
+            learn_idle_limit: true,
+            retry_budget: 0.2,
+            idempotency_key: false,
             drain: Drain { bytes: 64 * 1024, time: Duration::from_millis(50) },
             redirects: RedirectPolicy::none(),
             h1: warmwire_h1::Limits::default(),

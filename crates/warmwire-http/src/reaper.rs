@@ -17,6 +17,7 @@ use warmwire_pool::{ConnectionId, Verdict};
 use crate::core::{AgentHooks, Core};
 use crate::dial::{self, DialPhase};
 use crate::pooled::Alarm;
+use crate::release;
 
 /// What the reaper has to look at. Shared with every connection's watch.
 #[derive(Debug, Default)]
@@ -143,6 +144,9 @@ async fn wait(notices: &Notices, due: std::time::Instant) {
 fn inspect(core: &Arc<Core>, id: ConnectionId) {
     let Some(mut lease) = core.lease_idle(id) else { return };
     let found = lease.conn_mut().go_idle();
+    if found.is_err() {
+        release::idle_time_ended(&lease);
+    }
     lease.release(match found {
         Ok(()) => Verdict::Untouched,
         Err(reason) => Verdict::Unused(reason),

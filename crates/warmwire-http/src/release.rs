@@ -8,11 +8,13 @@ use warmwire_pool::{CloseReason, Keep, Verdict};
 
 use crate::core::ConnectionLease;
 use crate::event::Event;
+use crate::idle_limit::less_margin;
 use crate::key::{Key, OriginName};
 
 /// Gives the connection back as its exchange's verdict says.
 pub(crate) fn release(mut lease: ConnectionLease, key: &Key, now: Instant) {
-    let verdict = decide(&mut lease, key);
+    key.memory().idle_limit.survived(lease.lease().idle_for());
+    let verdict = decide(&mut lease, key, now);
     if matches!(verdict, Verdict::Keep(_)) {
         lease
             .pooled()
@@ -23,13 +25,28 @@ pub(crate) fn release(mut lease: ConnectionLease, key: &Key, now: Instant) {
     lease.release_at(now.into_std(), verdict);
 }
 
-fn decide(lease: &mut ConnectionLease, key: &Key) -> Verdict {
+/// Learns from an idle time that the peer has ended.
+pub(crate) fn idle_time_ended(lease: &ConnectionLease) {
+    let (known, key) = (lease.lease(), lease.conn().established.origin.key());
+    // Before a connection's first request servers have other timers.
+    if key.policy().learn_idle_limit && known.requests() > 0 {
+        key.memory().idle_limit.ended(known.idle_for(), Instant::now().into_std());
+    }
+}
+
+fn decide(lease: &mut ConnectionLease, key: &Key, now: Instant) -> Verdict {
     let verdict = lease.conn().wire.exchange.verdict();
     let keep = match verdict {
         H1Verdict::Reuse(_) if !lease.pooled().hooks.config.keep_alive => {
             return Verdict::Close(CloseReason::CallerAsked);
         }
-        H1Verdict::Reuse(hint) => hinted(hint, key.policy().max_idle_timeout),
+        H1Verdict::Reuse(hint) => {
+            let keep = hinted(hint, key.policy().max_idle_timeout);
+            match key.memory().idle_limit.get(now.into_std()) {
+                Some(learned) => at_most(keep, learned, key.policy().limits.idle_timeout),
+                None => keep,
+            }
+        }
         H1Verdict::Upgraded => return Verdict::Close(CloseReason::Upgraded),
         H1Verdict::Close(reason) => return Verdict::Close(translate(reason)),
     };
@@ -46,12 +63,15 @@ fn decide(lease: &mut ConnectionLease, key: &Key) -> Verdict {
 /// time. `max=1` allows one more request, but some servers count the one that was just answered,
 /// so it is not taken up.
 fn hinted(hint: KeepAlive, cap: Duration) -> Keep {
-    let idle_timeout = hint.timeout.map(|timeout| {
-        let margin = Duration::from_secs(1).min(timeout / 10);
-        (timeout - margin).min(cap)
-    });
+    let idle_timeout = hint.timeout.map(|timeout| less_margin(timeout).min(cap));
     let requests_left = hint.max.map(|max| if max <= 1 { 0 } else { max });
     Keep { idle_timeout, requests_left }
+}
+
+/// What was learned of the server lowers what it says, and what the agent would do by itself.
+fn at_most(keep: Keep, learned: Duration, default: Option<Duration>) -> Keep {
+    let otherwise = keep.idle_timeout.or(default).unwrap_or(Duration::MAX);
+    Keep { idle_timeout: Some(otherwise.min(learned)), ..keep }
 }
 
 fn translate(reason: H1Reason) -> CloseReason {

@@ -13,21 +13,20 @@ use warmwire_pool::{CloseReason, Verdict};
 
 use crate::agent::Agent;
 use crate::body::Body;
-use crate::checkout::{checkout, checkout_fresh};
+use crate::checkout::checkout;
 use crate::conn::Conn;
 use crate::core::{Acquired, Config, ConnectionLease, Core, insert, origin_of};
 use crate::error::{Error, ErrorKind, Phase};
-use crate::event::Event;
 use crate::forward;
 use crate::incoming::Incoming;
-use crate::key::{Address, Key, OriginName};
+use crate::key::{Address, Key};
 use crate::observe;
-use crate::policy::{Own, Policies, Timeouts};
+use crate::policy::{Own, Timeouts};
 use crate::redirect::{Following, Rules, follow};
 use crate::release::release;
-use crate::response::{ConnectionInfo, Response};
+use crate::response::Response;
+use crate::retry::{self, Loss};
 use crate::route::OwnRoute;
-use crate::stats;
 use crate::trace::{Timer, Trace, close_reason, deadline, earlier, is_lost};
 use crate::wire::Fault;
 
@@ -57,9 +56,8 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    pub(crate) fn new(uri: Uri, unix: Option<&Path>, policies: &Policies) -> Result<Base, Error> {
-        let address = Address::of(&uri, unix)?;
-        let key = Key::new(&address, policies.of(&address));
+    pub(crate) fn new(agent: &Agent, uri: Uri, unix: Option<&Path>) -> Result<Base, Error> {
+        let key = agent.core().hooks.key(&Address::of(&uri, unix)?);
         Ok(Base { uri, key })
     }
 
@@ -69,9 +67,12 @@ impl Base {
 }
 
 impl RequestParts {
-    /// RFC 9110, 9.2.2.
-    fn is_idempotent(&self) -> bool {
-        self.idempotent.unwrap_or_else(|| self.method.is_idempotent())
+    /// RFC 9110, 9.2.2, or what the caller says.
+    pub(crate) fn is_idempotent(&self, key: &Key) -> bool {
+        self.idempotent.unwrap_or_else(|| {
+            let has_key = || self.headers.contains_key("idempotency-key");
+            self.method.is_idempotent() || key.policy().idempotency_key && has_key()
+        })
     }
 
     fn timeouts(&self, key: &Key) -> Arc<Timeouts> {
@@ -114,11 +115,24 @@ impl RequestParts {
     }
 
     /// Whether it may be sent within a TLS handshake, if it has no body.
-    fn may_be_early(&self) -> bool {
+    fn may_be_early(&self, key: &Key) -> bool {
         match self.own.as_ref().and_then(|own| own.early_data) {
-            Some(wanted) => wanted && self.is_idempotent(),
+            Some(wanted) => wanted && self.is_idempotent(key),
             None => self.method.is_safe(),
         }
+    }
+
+    /// Makes the request one with a whole URL in place of a path.
+    pub(crate) fn leave_base(&mut self) -> Result<(), Error> {
+        let Some(base) = self.base.take() else { return Ok(()) };
+        let mut whole = base.uri.clone().into_parts();
+        whole.path_and_query = std::mem::take(&mut self.uri).into_parts().path_and_query;
+        self.uri = Uri::from_parts(whole)
+            .map_err(|error| Error::request(ErrorKind::InvalidRequest, error.to_string()))?;
+        if self.unix.is_none() {
+            self.unix = base.key.address().unix.map(Arc::from);
+        }
+        Ok(())
     }
 
     /// The URL whose scheme, host and port count.
@@ -152,7 +166,7 @@ impl RequestParts {
                 acquired.unwrap_or_else(|| {
                     // Made outside the lock: which proxy an origin has may be for the caller's
                     // own code to say.
-                    let key = Key::new(&address, config.policies.of(&address));
+                    let key = core.hooks.key(&address);
                     core.acquire(now.into_std(), |pool| {
                         let origin = pool.find(&key).unwrap_or_else(|| insert(pool, key));
                         known = pool.key(origin).cloned();
@@ -171,27 +185,31 @@ impl RequestParts {
 ///
 /// Dropping the future frees the slot at once: the place in the queue, or the connection, which
 /// is closed if the exchange had begun.
-//
-// No async fn: that would keep its arguments twice, and the future of a request is moved about by
-// those who spawn and combine it.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn would keep its arguments twice, and the future of a request is moved \
+              about by those who spawn and combine it"
+)]
 pub(crate) fn send(
     agent: Agent,
     request: RequestParts,
     body: Body,
     invalid: Option<Error>,
 ) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
-    observe::Watch::new(&request).over(async move {
+    async move {
         let started = Instant::now();
+        let watch = observe::Watch::new(&request);
         if let Some(error) = invalid {
-            return Err(error);
+            return Err(watch.failed(error));
         }
         if request.method == Method::CONNECT {
             let text = "CONNECT opens a tunnel and is not a request that an agent can send";
-            return Err(Error::request(ErrorKind::InvalidRequest, text));
+            return Err(watch.failed(Error::request(ErrorKind::InvalidRequest, text)));
         }
         // The agent is held to the end: when its last handle goes, its pool is closed.
         let core = agent.core();
-        let (acquired, key) = request.acquire(core, started)?;
+        let (acquired, key) =
+            request.acquire(core, started).map_err(|error| watch.failed(error))?;
         let mut trace = Trace {
             timeouts: request.timeouts(&key),
             key,
@@ -200,27 +218,32 @@ pub(crate) fn send(
             timings: Default::default(),
             connection: None,
         };
-        let _active = observe::Active::new(&trace.key);
+        let active = observe::Active::new(&trace.key);
         let spare = body.try_clone();
-        let repeatable = spare.is_some() && request.is_idempotent();
-        let lease = checkout(core, &mut trace, acquired, repeatable).await?;
-        let end = match exchange(core, lease, &request, body, &mut trace, repeatable).await {
+        let repeatable = spare.is_some() && request.is_idempotent(&trace.key);
+        let lease = watch.over(checkout(core, &mut trace, acquired, repeatable)).await;
+        let lease = lease.map_err(|error| watch.failed(error))?;
+        let exchange = exchange(core, lease, &request, body, &mut trace, repeatable);
+        let end = match watch.over(exchange).await {
             Ok(response) => Ok(response),
             // Boxed, as everything rare here is, for the same reason.
             Err(failed) => {
                 let spare = spare.as_ref().and_then(Body::try_clone);
-                Box::pin(repeat(core, &request, spare, trace, *failed)).await
+                watch.over(Box::pin(retry::repeat(core, &request, spare, trace, *failed))).await
             }
         };
+        // What follows on a redirect are requests of their own.
+        watch.ended(&end);
+        active.end();
         match onward(agent, request, spare, end, started) {
             ControlFlow::Break(end) => end,
             ControlFlow::Continue(following) => following.await,
         }
-    })
+    }
 }
 
-/// Begins to follow the redirect that a response may be, or to read what a proxy says. No part of `send`, whose future would then
-/// have room for the response.
+/// Begins to follow the redirect that a response may be, or to read what a proxy says. No part of
+/// `send`, whose future would then have room for the response.
 fn onward(
     agent: Agent,
     request: RequestParts,
@@ -243,51 +266,16 @@ fn onward(
     }
 }
 
-/// Sends the request again if the retry rule allows it: once, on a fresh connection, after a
-/// failure on a reused one before a byte of the response came.
-async fn repeat(
-    core: &Arc<Core>,
-    request: &RequestParts,
-    spare: Option<Body>,
-    mut trace: Trace,
-    failed: Failed,
-) -> Result<Response, Error> {
-    let Failed { error, stale, unused_body } = failed;
-    // A stream of which nothing was taken can still be sent; any other body needs its copy.
-    let body = unused_body.or(spare);
-    let allowed = stale && (error.sent() == Sent::No || request.is_idempotent());
-    let (true, Some(body)) = (allowed, body) else { return Err(error) };
-    stats::count(core, &trace.key, |all| &all.retries);
-    observe::retried(&trace.key);
-    observe::resent();
-    if let Some(connection) = &trace.connection {
-        core.hooks.observer.report(|| Event::Retried {
-            origin: OriginName::new(&trace.key),
-            connection: connection.id(),
-        });
-    }
-    let first = error.sent();
-    trace.connection = None;
-    // What the first attempt may have brought about is not undone by how the second one ends.
-    let honest = |error: Error| match error.sent() {
-        Sent::No => error.with_sent(first),
-        Sent::Maybe | Sent::Yes => error,
-    };
-    let lease = checkout_fresh(core, &mut trace).await.map_err(honest)?;
-    let end = exchange(core, lease, request, body, &mut trace, false).await;
-    end.map_err(|failed| honest(failed.error))
-}
-
 /// An exchange that failed before the response's head.
-struct Failed {
-    error: Error,
-    /// The connection was reused and is gone, and no byte of the response came.
-    stale: bool,
+pub(crate) struct Failed {
+    pub(crate) error: Error,
+    /// The connection is gone, and no byte of the response came.
+    pub(crate) loss: Option<Loss>,
     /// The body, if nothing of it was taken.
-    unused_body: Option<Body>,
+    pub(crate) unused_body: Option<Body>,
 }
 
-fn exchange(
+pub(crate) fn exchange(
     core: &Core,
     mut lease: ConnectionLease,
     request: &RequestParts,
@@ -295,7 +283,7 @@ fn exchange(
     trace: &mut Trace,
     repeatable: bool,
 ) -> impl Future<Output = Result<Response, Box<Failed>>> + Send {
-    let early = || repeatable && request.may_be_early() && body.is_empty();
+    let early = || repeatable && request.may_be_early(&trace.key) && body.is_empty();
     lease.conn_mut().allow_early_data(early);
     let started = start(core, &mut lease, request, body, trace);
     async move {
@@ -304,7 +292,7 @@ fn exchange(
             lease.conn().open.idle();
             lease.release(Verdict::Untouched);
             let error = trace.failed(Fault::Request(error), Sent::No, Phase::Prepare, None);
-            return Err(Box::new(Failed { error, stale: false, unused_body: None }));
+            return Err(Box::new(Failed { error, loss: None, unused_body: None }));
         }
         let mut continue_at = None;
         let end =
@@ -437,7 +425,7 @@ fn time_out(lease: ConnectionLease, trace: &Trace, timer: Timer) -> Box<Failed> 
     let core = lease.pooled().clone();
     lease.release(Verdict::Close(CloseReason::TimedOut));
     let error = trace.timed_out(&core, timer, phase, sent);
-    Box::new(Failed { error, stale: false, unused_body: None })
+    Box::new(Failed { error, loss: None, unused_body: None })
 }
 
 /// A server that closes an idle connection may say so by a 408 (RFC 9110, 15.5.9). If that crosses a
@@ -447,10 +435,11 @@ fn is_late_goodbye(lease: &ConnectionLease, head: &ResponseHead) -> bool {
 }
 
 fn answered_too_late(lease: ConnectionLease, trace: &Trace) -> Box<Failed> {
+    let loss = Some(Loss::of(&lease));
     lease.release(Verdict::Close(CloseReason::PeerAsked));
     let text = "the server gave the idle connection up (408) while the request was on its way";
     let error = Error::new(ErrorKind::ConnectionClosed, Phase::Head, text).with_sent(Sent::Maybe);
-    Box::new(Failed { error: trace.error(error), stale: true, unused_body: None })
+    Box::new(Failed { error: trace.error(error), loss, unused_body: None })
 }
 
 /// RFC 8470, 5.2: the request was early data, and may be sent again when the handshake is done.
@@ -459,22 +448,23 @@ fn is_too_early(lease: &ConnectionLease, head: &ResponseHead) -> bool {
 }
 
 fn sent_too_early(lease: ConnectionLease, trace: &Trace) -> Box<Failed> {
+    let loss = Some(Loss::too_early(&lease));
     lease.release(Verdict::Close(CloseReason::PeerAsked));
     let text = "the server does not take the request within the handshake (425)";
     let error = Error::new(ErrorKind::ConnectionClosed, Phase::Head, text).with_sent(Sent::Maybe);
-    Box::new(Failed { error: trace.error(error), stale: true, unused_body: None })
+    Box::new(Failed { error: trace.error(error), loss, unused_body: None })
 }
 
 fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> {
     let (phase, sent) = state(lease.conn());
     let wire = &mut lease.conn_mut().wire;
-    let reused = trace.connection.as_ref().is_some_and(ConnectionInfo::reused);
-    let stale = reused && !wire.exchange.received_any() && is_lost(&fault);
+    let lost = !wire.exchange.received_any() && is_lost(&fault);
     let unused_body = wire.take_unused_body();
+    let loss = lost.then(|| Loss::of(&lease));
     lease.release(Verdict::Close(close_reason(&fault, sent == Sent::Yes)));
     Box::new(Failed {
         error: trace.failed(fault, sent, phase, Some(&trace.key.policy().h1)),
-        stale,
+        loss,
         unused_body,
     })
 }

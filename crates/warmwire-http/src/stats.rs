@@ -1,5 +1,7 @@
 //! What an agent has done and is doing, in numbers that add up.
 
+mod retries;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,9 +16,11 @@ use crate::key::{Address, HttpCounters, Key};
 use crate::pooled::Hooks as _;
 use crate::url::sealed::Sealed as _;
 
+pub use self::retries::RetryOutcomes;
+
 /// Counts one more for the origin and for the agent, under the pool's lock, so that a snapshot is
 /// of one moment.
-pub(crate) fn count(core: &Core, key: &Key, which: fn(&HttpCounters) -> &AtomicU64) {
+pub(crate) fn count(core: &Core, key: &Key, which: impl Fn(&HttpCounters) -> &AtomicU64) {
     core.read(|_| {
         for counters in [key.counters(), &core.hooks.counters] {
             which(counters).fetch_add(1, Ordering::Relaxed);
@@ -104,6 +108,11 @@ pub struct OriginStats {
     pub reused: u64,
     /// Requests sent again, since their reused connection turned out to be stale.
     pub retries: u64,
+    /// What became of requests whose connection was lost.
+    pub retry_outcomes: RetryOutcomes,
+    /// How long a connection may be idle by what was learned of the server: when it was seen to
+    /// close, less a margin. `None` if nothing was learned, and in the total.
+    pub learned_idle_limit: Option<Duration>,
     /// Requests that had to wait for a connection to be freed.
     pub queued: u64,
     /// Requests refused: the queue was full, or the agent closed.
@@ -168,6 +177,7 @@ impl OriginStats {
             requests: self.requests.saturating_sub(earlier.requests),
             reused: self.reused.saturating_sub(earlier.reused),
             retries: self.retries.saturating_sub(earlier.retries),
+            retry_outcomes: self.retry_outcomes.since(&earlier.retry_outcomes),
             queued: self.queued.saturating_sub(earlier.queued),
             refused: self.refused.saturating_sub(earlier.refused),
             cancelled: self.cancelled.saturating_sub(earlier.cancelled),
@@ -187,13 +197,15 @@ impl OriginStats {
 impl Serialize for OriginStats {
     /// What was counted, and what follows from it.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut told = serializer.serialize_struct("OriginStats", 23)?;
+        let mut told = serializer.serialize_struct("OriginStats", 25)?;
         told.serialize_field("opened", &self.opened)?;
         told.serialize_field("open_errors", &self.open_errors)?;
         told.serialize_field("closed", &self.closed)?;
         told.serialize_field("requests", &self.requests)?;
         told.serialize_field("reused", &self.reused)?;
         told.serialize_field("retries", &self.retries)?;
+        told.serialize_field("retry_outcomes", &self.retry_outcomes)?;
+        told.serialize_field("learned_idle_limit", &self.learned_idle_limit)?;
         told.serialize_field("queued", &self.queued)?;
         told.serialize_field("refused", &self.refused)?;
         told.serialize_field("cancelled", &self.cancelled)?;
@@ -232,12 +244,15 @@ pub struct Stats {
 impl Stats {
     pub(crate) fn of(core: &Core) -> Stats {
         let forgotten = &core.hooks.counters;
+        let now = core.hooks.now();
         core.read(|pool| Stats {
             total: origin_stats(pool.totals(), forgotten, 0),
             origins: pool
                 .origins()
                 .map(|(id, key, counters)| {
-                    (key.name().to_owned(), origin_stats(counters, key.counters(), id.number()))
+                    let learned_idle_limit = key.memory().idle_limit.get(now);
+                    let stats = origin_stats(counters, key.counters(), id.number());
+                    (key.name().to_owned(), OriginStats { learned_idle_limit, ..stats })
                 })
                 .collect(),
         })
@@ -290,6 +305,8 @@ fn origin_stats(pool: &Counters, http: &HttpCounters, incarnation: u64) -> Origi
         requests: pool.requests,
         reused: pool.reused,
         retries: read(&http.retries),
+        retry_outcomes: RetryOutcomes::of(http),
+        learned_idle_limit: None,
         queued: pool.queued,
         refused: pool.refused,
         cancelled: pool.cancelled,
@@ -355,6 +372,17 @@ impl fmt::Display for Stats {
                 writeln!(f)?;
             }
         }
-        Ok(())
+        rows.iter().try_for_each(|(name, stats)| write_trouble(f, name, stats))
     }
+}
+
+/// What there is to say only of an origin that closes early or loses connections.
+fn write_trouble(f: &mut fmt::Formatter<'_>, name: &str, stats: &OriginStats) -> fmt::Result {
+    if stats.retry_outcomes != RetryOutcomes::default() {
+        write!(f, "\n{name}: requests that lost their connection: {}", stats.retry_outcomes)?;
+    }
+    if let Some(limit) = stats.learned_idle_limit {
+        write!(f, "\n{name}: closes idle connections; kept for {limit:.1?} at most")?;
+    }
+    Ok(())
 }

@@ -163,6 +163,11 @@ impl Wire {
         self.broken.is_none() && !self.progress.complete
     }
 
+    /// Why sending has stopped early, for a caller who knows that no answer can come.
+    pub(crate) fn take_broken(&mut self) -> Option<Fault> {
+        self.broken.take().map(|error| Fault::Io { error, writing: true })
+    }
+
     /// Sends what can be sent. `Ready` when the request is complete or sending has broken off.
     pub(crate) fn poll_send(
         &mut self,

@@ -97,6 +97,16 @@ impl<K> Origin<K> {
         waiters.saturating_sub(self.counters.connecting.saturating_mul(self.expected_slots))
     }
 
+    /// Whether nobody waits for anything at it, and it is not to be forgotten.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.queue.is_empty()
+            && self.counters.waiting == 0
+            && self.counters.open > 0
+            && self.limits.min_idle == 0
+            && self.starving.is_none()
+            && self.failures.is_none()
+    }
+
     /// Whether nothing is left of it, but perhaps its wish for connections.
     pub(crate) fn is_empty(&self) -> bool {
         // Almost always the first is what tells.

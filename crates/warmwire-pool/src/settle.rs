@@ -15,6 +15,10 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     /// Restores order after a change at an origin: free slots, then room that was freed go to who
     /// waits for them, and an origin with nothing left is forgotten.
     pub(crate) fn settle(&mut self, origin: usize, now: Instant, actions: &mut Actions<K, C>) {
+        // What a release meets where connections suffice: a tenth of its time.
+        if self.origins[origin].is_calm() && self.starving.is_empty() && self.lacking.is_empty() {
+            return;
+        }
         while !self.origins[origin].queue.is_empty()
             && let Some(connection) = self.free_slot(origin, now, actions)
         {

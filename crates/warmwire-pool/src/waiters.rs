@@ -33,7 +33,8 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         self.take_back_aside(index, now, actions);
         self.take_back_spoilt(index, now, actions);
         match std::mem::replace(&mut self.waiters[index].state, State::Queued) {
-            State::Queued => {
+            // One that was aside is in the queue again by now.
+            State::Queued | State::Aside => {
                 let kept = &mut self.waiters[index].waker;
                 if !kept.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
                     *kept = Some(waker.clone());
@@ -45,7 +46,6 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
                 self.set_dial_deadline(permit.dial.index, None);
                 Poll::Ready(Grant::Open(permit))
             }
-            State::Aside => Poll::Pending,
             State::Answered(mut grant) => {
                 self.waiters.remove(index);
                 if let Grant::Lease(lease) = &mut grant {

@@ -4,11 +4,15 @@
 //! | feature | what | default |
 //! |---|---|---|
 //! | `http` | [`Agent`], in [`http`] | yes |
+//! | `aws` | `plugs::aws`: the HTTP client of the AWS SDK | |
+//! | `cache` | `plugs::cache`: a private HTTP cache (RFC 9111) | |
 //! | `compression` | `plugs::compression`: decodes gzip, br, zstd and deflate | |
 //! | `cookies` | `plugs::cookies`: a cookie jar | |
 //! | `metrics` | metrics by OpenTelemetry's conventions, through the `metrics` facade | |
 //! | `mock` | `plugs::mock`: a scripted server in memory, for a program's own tests | |
+//! | `object-store` | `plugs::object_store`: the connections below the crate `object_store` | |
 //! | `tracing` | spans by OpenTelemetry's conventions, and connections' events | |
+//! | `toml` | [`AgentConfig`](http::AgentConfig) from TOML | yes |
 //! | `full` | everything | |
 //!
 //! The [`manual`] has what the single items do not say: each default with its reason, when a
@@ -24,7 +28,14 @@ pub use warmwire_http::{Agent, Error};
 pub use warmwire_http as http;
 
 /// The agent in what people run already; each module has a feature of its name.
-#[cfg(any(feature = "compression", feature = "cookies", feature = "mock"))]
+#[cfg(any(
+    feature = "aws",
+    feature = "cache",
+    feature = "compression",
+    feature = "cookies",
+    feature = "mock",
+    feature = "object-store"
+))]
 #[doc(inline)]
 pub use warmwire_plugs as plugs;
 

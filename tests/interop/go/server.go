@@ -1,5 +1,5 @@
 // An HTTP/1.1 server on Go's net/http: echoes bodies, says how many connections it saw. Prints its
-// port. Ends when its standard input does.
+// port. Ends when its standard input does. Usage: server IDLE_MS.
 package main
 
 import (
@@ -8,6 +8,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -18,8 +21,14 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
+	idle, err := strconv.Atoi(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	var lock sync.Mutex
+	var ids []string
 	server := &http.Server{
-		IdleTimeout: time.Second,
+		IdleTimeout: time.Duration(idle) * time.Millisecond,
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			if state == http.StateNew {
 				connections.Add(1)
@@ -29,6 +38,14 @@ func main() {
 			switch {
 			case r.URL.Path == "/connections":
 				fmt.Fprint(w, connections.Load())
+			case r.URL.Path == "/ids":
+				lock.Lock()
+				defer lock.Unlock()
+				io.WriteString(w, strings.Join(ids, "\n"))
+			case r.URL.Path == "/id":
+				lock.Lock()
+				defer lock.Unlock()
+				ids = append(ids, r.Header.Get("x-id"))
 			case r.Method == http.MethodPost:
 				// Go drops what it has not read of a body once it begins to answer.
 				body, err := io.ReadAll(r.Body)

@@ -3,6 +3,8 @@
 //! A server whose program is missing is skipped, loudly; with `CI=true` a missing Node is a
 //! failure, since Node is what most of the agent's peers run.
 
+pub mod sweep;
+
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -43,13 +45,13 @@ impl Peer {
         Some(Peer::start(command, Folder::new()).await)
     }
 
-    /// Go's `net/http` server, which closes connections that were idle for a second. `None`
-    /// without Go.
+    /// Go's `net/http` server, which closes connections that were idle for `keep_alive` and does
+    /// not say so. `None` without Go.
     ///
     /// # Panics
     ///
     /// If there is Go and the server cannot be built or does not start.
-    pub async fn go() -> Option<Peer> {
+    pub async fn go(keep_alive: Duration) -> Option<Peer> {
         if !have("go", "version").await {
             return None;
         }
@@ -59,7 +61,9 @@ impl Peer {
         build.arg("build").arg("-o").arg(&program).arg(source("go/server.go"));
         let built = build.status().await.expect("go was found a moment ago");
         assert!(built.success(), "go build: {built}");
-        Some(Peer::start(Command::new(program), folder).await)
+        let mut command = Command::new(program);
+        command.arg(keep_alive.as_millis().to_string());
+        Some(Peer::start(command, folder).await)
     }
 
     /// nginx, which closes a connection after 100 requests. `None` without nginx.
@@ -68,19 +72,28 @@ impl Peer {
     ///
     /// If there is nginx and it does not start.
     pub async fn nginx() -> Option<Peer> {
+        Peer::nginx_closing("60s", 100).await
+    }
+
+    /// nginx with this `keepalive_timeout` and `keepalive_requests`. `None` without nginx.
+    ///
+    /// # Panics
+    ///
+    /// If there is nginx and it does not start.
+    pub async fn nginx_closing(timeout: &str, requests: u32) -> Option<Peer> {
         if !have("nginx", "-v").await {
             return None;
         }
         // nginx cannot choose its port, and one that is free now may be taken in a moment.
         for _ in 0..5 {
-            if let Some(peer) = Peer::nginx_once().await {
+            if let Some(peer) = Peer::nginx_once(timeout, requests).await {
                 return Some(peer);
             }
         }
         panic!("nginx did not start; its reasons are above");
     }
 
-    async fn nginx_once() -> Option<Peer> {
+    async fn nginx_once(timeout: &str, requests: u32) -> Option<Peer> {
         let folder = Folder::new();
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
         let port = listener.local_addr().expect("it is bound").port();
@@ -88,7 +101,9 @@ impl Peer {
         let settings = fs::read_to_string(source("nginx.conf")).expect("it lies beside this crate");
         let settings = settings
             .replace("FOLDER", &folder.path("").display().to_string())
-            .replace("PORT", &port.to_string());
+            .replace("PORT", &port.to_string())
+            .replace("KEEPALIVE", timeout)
+            .replace("REQUESTS", &requests.to_string());
         fs::write(folder.path("nginx.conf"), settings).expect("the folder is new");
         fs::write(folder.path("large"), vec![b'x'; 1 << 20]).expect("the folder is new");
         let mut child = Command::new("nginx")
@@ -122,6 +137,24 @@ impl Peer {
     /// The URL of `path` on this server.
     pub fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// What the requests to `/id` had in their header `x-id`, in the order in which they came.
+    ///
+    /// # Panics
+    ///
+    /// If the server does not tell.
+    pub async fn ids(&self) -> Vec<String> {
+        let log = self.folder.path("ids");
+        let ids = match fs::read_to_string(log) {
+            Ok(logged) => logged,
+            // Only nginx writes a log.
+            Err(_) => {
+                let response = warmwire::Agent::new().get(self.url("/ids")).send().await;
+                response.expect("it is up").text().await.expect("it answers with text")
+            }
+        };
+        ids.lines().map(str::to_owned).collect()
     }
 
     /// The Unix socket of [`nginx`](Self::nginx).

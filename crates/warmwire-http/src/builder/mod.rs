@@ -5,6 +5,7 @@ mod exchange;
 mod limits;
 mod origin;
 mod pool;
+mod reuse;
 mod route;
 mod timers;
 
@@ -47,6 +48,9 @@ pub use self::origin::OriginPolicy;
 /// | [`tcp_nodelay`](Self::tcp_nodelay) | on |
 /// | [`tcp_keepalive`](Self::tcp_keepalive) | after 15 s, every 15 s, 3 times |
 /// | [`drain_bytes`](Self::drain_bytes), [`drain_time`](Self::drain_time) | 64 KiB, 50 ms |
+/// | [`learn_idle_limit`](Self::learn_idle_limit) | on |
+/// | [`retry_budget`](Self::retry_budget) | 20 % of the requests |
+/// | [`idempotency_key`](Self::idempotency_key) | off |
 /// | [`redirects`](Self::redirects) | none is followed |
 ///
 /// Most of them can be other ones for single origins: see [`for_origin`](Self::for_origin).

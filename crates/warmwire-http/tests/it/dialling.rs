@@ -240,7 +240,7 @@ async fn f090_one_origin_may_keep_more_ready_than_others() {
 }
 
 #[test]
-fn min_idle_beyond_another_limit_is_refused_by_both_names() {
+fn f091_min_idle_beyond_another_limit_is_refused_by_both_names() {
     let refused = |builder: AgentBuilder, names: [&str; 2]| {
         let error = builder.build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidConfig);
@@ -265,7 +265,7 @@ fn min_idle_beyond_another_limit_is_refused_by_both_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn min_idle_and_max_idle_bound_what_a_wave_leaves_behind() {
+async fn f070_min_idle_and_max_idle_bound_what_a_wave_leaves_behind() {
     let gate = Gate::shut();
     let at = gate.clone();
     let server = Server::memory(move |peer| peer.echo_targets_at(at.clone()));
@@ -282,6 +282,28 @@ async fn min_idle_and_max_idle_bound_what_a_wave_leaves_behind() {
     sleep(Duration::from_secs(5)).await;
     let total = until(&agent, |total| total.connecting == 0).await.total;
     assert_eq!(total.idle, 2, "the surplus is not replaced");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f029_of_a_spike_lifo_keeps_what_min_idle_asks_for() {
+    let server = patient_server();
+    let agent = Agent::builder()
+        .min_idle(2)
+        .idle_timeout(Duration::from_secs(1))
+        .connector(memory(&server))
+        .build()
+        .unwrap();
+    let spike: Vec<_> = (0..100).map(|_| spawn_get(&agent, MEMORY)).collect();
+    for request in spike {
+        request.await.unwrap().unwrap();
+    }
+    assert!(agent.stats().total.open >= 100);
+    for _ in 0..20 {
+        sleep(ms(77)).await;
+        get(&agent, MEMORY).await.unwrap();
+    }
+    let total = until(&agent, |total| total.connecting == 0).await.total;
+    assert!((2..=3).contains(&total.open), "{total:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -426,7 +448,7 @@ async fn f005_total_limit_and_min_idle_of_two_origins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lifetime_bounds_what_the_server_promises() {
+async fn f008_lifetime_bounds_what_the_server_promises() {
     let server = Server::memory(|peer| {
         peer.serve(|_| {
             b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=60\r\nContent-Length: 0\r\n\r\n".to_vec()

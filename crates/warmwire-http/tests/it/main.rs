@@ -3,10 +3,12 @@
 mod support;
 
 mod bodies;
+mod config;
 mod dialling;
 mod drops;
 mod early_data;
 mod errors;
+mod idle_limit;
 mod lifecycle;
 mod limits;
 #[cfg(feature = "metrics")]
@@ -15,6 +17,7 @@ mod policies;
 mod proxies;
 mod proxy_errors;
 mod redirects;
+mod retries;
 mod reuse;
 mod route;
 mod stats_events;

@@ -25,6 +25,7 @@ fn f005_a_connection_keeps_its_place_until_it_is_closed() {
     let scenario = Scenario {
         max_connections: 1,
         max_requests: Some(1),
+        min_idle: 0,
         callers: 4,
         abandon: 0.1,
         close: Close::Never,
@@ -37,6 +38,7 @@ fn f022_a_connection_is_expired_or_handed_out_and_never_both() {
     let scenario = Scenario {
         max_connections: 2,
         max_requests: None,
+        min_idle: 0,
         callers: 4,
         abandon: 0.0,
         close: Close::Never,
@@ -49,6 +51,7 @@ fn f023_cancelled_requests_and_abandoned_dials_leave_nothing_behind() {
     let scenario = Scenario {
         max_connections: 1,
         max_requests: None,
+        min_idle: 0,
         callers: 4,
         abandon: 0.5,
         close: Close::Never,
@@ -61,6 +64,7 @@ fn f059_requests_and_cancellations_at_a_limit_all_end() {
     let scenario = Scenario {
         max_connections: 2,
         max_requests: None,
+        min_idle: 0,
         callers: 6,
         abandon: 0.3,
         close: Close::Never,
@@ -73,7 +77,21 @@ fn f111_closing_amid_requests_ends_them_all_and_drains_the_pool() {
     let scenario = Scenario {
         max_connections: 2,
         max_requests: None,
+        min_idle: 0,
         callers: 4,
+        abandon: 0.2,
+        close: Close::Amid,
+    };
+    shuttle::check_random(move || scenario.run(), SCHEDULES);
+}
+
+#[test]
+fn f091_connections_dialled_ahead_stay_within_the_limit_and_end_with_the_pool() {
+    let scenario = Scenario {
+        max_connections: 2,
+        max_requests: None,
+        min_idle: 2,
+        callers: 3,
         abandon: 0.2,
         close: Close::Amid,
     };

@@ -29,6 +29,7 @@ pub(crate) enum Close {
 pub(crate) struct Scenario {
     pub(crate) max_connections: usize,
     pub(crate) max_requests: Option<u64>,
+    pub(crate) min_idle: usize,
     /// Threads that send one request after the other.
     pub(crate) callers: usize,
     /// How likely a request gives up, or a dial ends without a result.
@@ -42,6 +43,7 @@ impl Scenario {
         let limits = Limits {
             max_connections: self.max_connections,
             max_requests_per_connection: self.max_requests,
+            min_idle: self.min_idle,
             idle_timeout: Some(Duration::from_millis(10)),
             ..Limits::default()
         };

@@ -4,11 +4,11 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use shuttle::sync::Arc;
 use shuttle::thread::{self, JoinHandle};
-use warmwire_pool::{Closed, Limits, Pool};
+use warmwire_pool::{Closed, Limits, Opened, Pool};
 
 use crate::pooled::{Alarm, Hooks, Left, Lend, Pooled};
 
@@ -150,10 +150,15 @@ impl Hooks<Key, Connection> for World {
 }
 
 /// The agent's background task, for which time passes as soon as it waits.
-fn reap(pool: &Shared) {
+fn reap(pool: &Arc<Shared>) {
     loop {
         pool.hooks.poked.store(false, Ordering::Relaxed);
         pool.expire();
+        while let Some((_, permit)) = pool.refill() {
+            thread::yield_now();
+            let opened = Opened { slots: 1, jitter: 0.5, elapsed: Duration::ZERO };
+            permit.connected(pool.hooks.open(), opened, |_| ());
+        }
         let Some(due) = pool.rest() else { break };
         thread::yield_now();
         if !pool.hooks.poked.load(Ordering::Relaxed) {

@@ -28,6 +28,10 @@
 //! | [`tcp_keepalive`] | after 15 s | Finds a peer that has gone without a word before the middleboxes forget the connection. |
 //! | [`tcp_keepalive_probes`] | every 15 s, 3 times | A peer that is gone is noticed within a minute. |
 //! | [`happy_eyeballs_delay`] | 250 ms | RFC 8305 recommends it. |
+//! | [`learn_idle_limit`] | on | It only ever closes earlier, and only where the server was seen to close; see [`reuse`](super::reuse). |
+//! | [`retry_budget`] | 0.2 | As Finagle and Envoy: a server that loses every connection is not asked twice for everything. |
+//! | [`idempotency_key`] | off | The header is a promise of the server, and some servers ignore it. |
+//! | [`max_interim_responses`] | 16 | A server that reports progress or hints sends a few. |
 //! | [`drain_bytes`] | 64 KiB | About what comes in the time of a handshake: reading the rest of a dropped response is cheaper than a new connection. |
 //! | [`drain_time`] | 50 ms | The same in time. |
 //! | [`redirects`] | none is followed | A redirect of a service that the program knows is a mistake more often than a place to go; followed in silence it costs an exchange each time and takes requests to other servers. |
@@ -60,6 +64,10 @@
 //! [`tcp_keepalive`]: crate::http::AgentBuilder::tcp_keepalive
 //! [`tcp_keepalive_probes`]: crate::http::AgentBuilder::tcp_keepalive_probes
 //! [`happy_eyeballs_delay`]: crate::http::AgentBuilder::happy_eyeballs_delay
+//! [`learn_idle_limit`]: crate::http::AgentBuilder::learn_idle_limit
+//! [`retry_budget`]: crate::http::AgentBuilder::retry_budget
+//! [`idempotency_key`]: crate::http::AgentBuilder::idempotency_key
+//! [`max_interim_responses`]: crate::http::AgentBuilder::max_interim_responses
 //! [`drain_bytes`]: crate::http::AgentBuilder::drain_bytes
 //! [`drain_time`]: crate::http::AgentBuilder::drain_time
 //! [`max_response_head`]: crate::http::AgentBuilder::max_response_head

@@ -4,6 +4,7 @@
 //! - [`reuse`]: when a connection is used again, the race that is left, and what `sent` means.
 //! - [`limits`]: per origin and in total, waiting, and requests within requests.
 //! - [`dialling`]: connections opened ahead, rather not yet, and after failures.
+//! - [`configuration`]: settings from files and from the environment.
 //! - [`per_origin`]: other limits and timers for single origins and single requests.
 //! - [`bodies`]: bytes and streams, what a dropped response costs, what can be sent again.
 //! - [`redirects`]: none by default, and how to follow them without giving secrets away.
@@ -13,9 +14,11 @@
 //! - [`observability`]: spans and metrics by OpenTelemetry's conventions.
 //! - [`proxies`]: which one, what it is asked, and what its errors say.
 //! - [`plugs`]: the agent in what people run already.
+//! - [`tls`]: whom to trust, what keeps connections apart, and early data.
 //! - [`unix_sockets`]: three ways to name one.
 
 pub mod bodies;
+pub mod configuration;
 pub mod defaults;
 pub mod dialling;
 pub mod errors;
@@ -28,4 +31,5 @@ pub mod plugs;
 pub mod proxies;
 pub mod redirects;
 pub mod reuse;
+pub mod tls;
 pub mod unix_sockets;

@@ -6,7 +6,7 @@
 //!
 //! | fields | kind |
 //! |---|---|
-//! | `opened`, `open_errors`, `closed` by reason, `requests`, `reused`, `retries`, `queued`, `refused`, `cancelled`, `timeouts`, `connect_time` | counters, since the agent or the origin began |
+//! | `opened`, `open_errors`, `closed` by reason, `requests`, `reused`, `retries`, `retry_outcomes`, `queued`, `refused`, `cancelled`, `timeouts`, `connect_time` | counters, since the agent or the origin began |
 //! | `open`, `idle`, `active`, `connecting`, `waiting` | gauges: what is now |
 //! | `max_open`, `max_active`, `max_waiting` | high-water marks |
 //!

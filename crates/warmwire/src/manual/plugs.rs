@@ -17,6 +17,25 @@
 //! # }
 //! ```
 //!
+//! A request for a stack can be built as one for the agent is, and keeps what was said of it alone,
+//! such as its time-outs: `service.call(agent.get(url).timeout(limit).into_request()?)`.
+//!
+//! # `aws` and `object-store`
+//!
+//! `plugs::aws::AwsHttpClient` goes into the SDK's configuration as `http_client`,
+//! `plugs::object_store::AgentConnector` into a store's builder as `with_http_connector`. One agent
+//! can serve all of a program's clients, and its statistics show them all. Time-outs that are set
+//! there hold; connections are the agent's business. Their retries sit above the agent, which
+//! itself sends again only what failed on a stale connection; errors are of the kinds by which they
+//! decide.
+//!
+//! # `cache`
+//!
+//! `plugs::cache::Cache` is a private cache by RFC 9111 over a store in memory or of your own: it
+//! answers what is fresh, asks whether what is stale still holds, minds `Vary`, and forgets what an
+//! unsafe request has changed. Which of the three it was is in a response's extensions, as
+//! `CacheStatus`.
+//!
 //! # `compression`
 //!
 //! `plugs::compression::Decompress` asks for gzip, br, zstd and deflate and decodes what comes. A

@@ -13,6 +13,26 @@
 //! gets [`idle_timeout`](crate::http::AgentBuilder::idle_timeout). `timeout=0` and `max=1` mean: do
 //! not keep it.
 //!
+//! # What is learned of a server
+//!
+//! Many servers close idle connections after a time that they do not announce. When that was seen
+//! **twice** at about the same idle age, the agent keeps connections to this origin for less: a
+//! second less, or a tenth if the time is short.
+//! [`learned_idle_limit`](crate::http::OriginStats::learned_idle_limit) shows what was learned. It
+//! lowers [`idle_timeout`](crate::http::AgentBuilder::idle_timeout) and what the server's header
+//! asks for, and never raises them.
+//!
+//! A restart of the server closes connections too, all at one moment and at any age. So two closes
+//! count only if the idle times did not overlap; those that did overlap count as one, and as none if
+//! their ages differ by more than a fifth. Ages below 100 ms do not count: that is no idle limit.
+//!
+//! Since the agent now closes first, it cannot see that a server has got more patient. So after ten
+//! minutes (ten times the limit, if that is more) it tries what it would do without the lesson. One
+//! close at the same age brings the lesson back, each time for twice as long, up to a day; a
+//! connection that is used again at a higher age ends it. What was learned outlives the origin's
+//! connections, for about a thousand origins.
+//! [`learn_idle_limit(false)`](crate::http::AgentBuilder::learn_idle_limit) switches it off.
+//!
 //! A response that is dropped before its end keeps its connection only if the rest is small: it is
 //! then read in the background. See [`drain_bytes`](crate::http::AgentBuilder::drain_bytes).
 //!
@@ -35,10 +55,17 @@
 //! - its method is idempotent (RFC 9110, section 9.2.2): `GET`, `HEAD`, `OPTIONS`, `TRACE`, `PUT`,
 //!   `DELETE`;
 //! - the caller said so, by
-//!   [`idempotent(true)`](crate::http::RequestBuilder::idempotent);
+//!   [`idempotent(true)`](crate::http::RequestBuilder::idempotent), or by an `Idempotency-Key` header
+//!   where [`idempotency_key`](crate::http::AgentBuilder::idempotency_key) is on;
 //!
 //! and if its body can be sent again: no body, or one in memory, or a stream of which nothing was
 //! taken yet. A failure on a fresh connection is never answered by a repeat.
+//!
+//! Repeats have a budget per origin, [`retry_budget`](crate::http::AgentBuilder::retry_budget): a
+//! fifth of the requests, and a reserve of ten that comes back, one each second. A request that is
+//! not sent again says why in its error's text, and
+//! [`retry_outcomes`](crate::http::OriginStats::retry_outcomes) counts each case. After a repeat the
+//! next hundred connections of the origin are looked at in any case.
 //!
 //! Some servers say by a 408 that they give an idle connection up. If it comes before the next
 //! request, the look finds it; if the two cross on the wire, it looks like the request's answer.

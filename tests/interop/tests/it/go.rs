@@ -1,5 +1,7 @@
 //! Go's `net/http`: many requests at once, and both sides count the same connections.
 
+use std::time::Duration;
+
 use warmwire::Agent;
 use warmwire_interop::Peer;
 
@@ -7,7 +9,7 @@ use crate::load;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_thousand_requests_share_ten_connections() {
-    let Some(peer) = Peer::go().await else { return };
+    let Some(peer) = Peer::go(Duration::from_secs(1)).await else { return };
     let agent = Agent::builder().max_connections(10).build().unwrap();
     let stats = load::run(&agent, &peer).await;
     assert_eq!(stats.requests, load::REQUESTS);

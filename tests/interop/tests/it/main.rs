@@ -4,3 +4,4 @@ mod go;
 mod load;
 mod nginx;
 mod node;
+mod sweep;
