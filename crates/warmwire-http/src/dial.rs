@@ -16,6 +16,7 @@ use crate::conn::Conn;
 use crate::core::{ConnectionLease, Core, DialPermit, Slot};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
+use crate::held::Reading;
 use crate::key::{Key, OriginName};
 use crate::observe::{self, Open};
 use crate::proxy;
@@ -259,8 +260,14 @@ async fn dial(
     match hooks.connector.connect(&key.target(), timeout, &|now| phase.enter(now)).await {
         Ok(connected) => {
             let Connected { stream, local, remote, tls, phases } = connected;
-            let established =
-                Arc::new(Established { origin: OriginName::new(key), local, remote, tls, phases });
+            let established = Arc::new(Established {
+                origin: OriginName::new(key),
+                local,
+                remote,
+                tls,
+                phases,
+                reading: Reading::default(),
+            });
             let conn =
                 Box::new(Conn::new(stream, established, Open::new(key), hooks.notices.clone()));
             let opened = Opened { slots: 1, jitter: random::unit(), elapsed: began.elapsed() };

@@ -34,6 +34,7 @@ mod dial;
 mod error;
 mod event;
 mod forward;
+mod held;
 mod idle_limit;
 mod incoming;
 mod key;

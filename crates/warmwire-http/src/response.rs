@@ -18,6 +18,7 @@ use warmwire_pool::ConnectionId;
 
 use crate::body::Body;
 use crate::error::{Error, ErrorKind, Phase, Sent};
+use crate::held::Reading;
 use crate::key::OriginName;
 use crate::redirect::{Hop, Redirected};
 
@@ -72,6 +73,8 @@ pub(crate) struct Established {
     pub(crate) remote: Option<SocketAddr>,
     pub(crate) tls: Option<TlsInfo>,
     pub(crate) phases: Phases,
+    /// How far the reader of the response under way is.
+    pub(crate) reading: Reading,
 }
 
 /// The connection that an exchange used.

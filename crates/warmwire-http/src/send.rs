@@ -436,7 +436,9 @@ fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: Box<ResponseHead
             release(lease, &trace.key, now);
             first.and_then(|frame| frame.into_data().ok()).map_or_else(Body::empty, Body::from)
         }
-        false => Body::incoming(Incoming::new(lease, first, head.body.length(), trace.clone())),
+        false => {
+            Body::incoming(Incoming::new(lease, first, head.body.length(), trace.clone(), now))
+        }
     };
     let connection = trace.connection.take();
     let connection = connection.expect("`checkout` has noted the connection that was used");

@@ -6,6 +6,7 @@ mod bodies;
 mod dialling;
 mod drops;
 mod errors;
+mod held;
 mod idle_limit;
 mod lifecycle;
 mod limits;
