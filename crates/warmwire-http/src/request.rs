@@ -257,6 +257,29 @@ impl RequestBuilder {
         send::send(self.agent, self.parts, self.body, self.invalid)
     }
 
+    /// The request as the `http` crate has it, for layers that stand above the agent.
+    ///
+    /// What was said of this request alone (time-outs, Unix socket, TLS settings, …) travels in its
+    /// extensions, and holds when it comes to an agent; a layer that makes a request anew from
+    /// another loses it with the extensions.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidRequest`] for what [`send`](Self::send) would refuse to send.
+    pub fn into_request(self) -> Result<http::Request<Body>, Error> {
+        if let Some(error) = self.invalid {
+            return Err(error);
+        }
+        let mut own = self.parts;
+        own.leave_base()?;
+        let mut request = http::Request::new(self.body);
+        *request.method_mut() = std::mem::take(&mut own.method);
+        *request.uri_mut() = std::mem::take(&mut own.uri);
+        *request.headers_mut() = std::mem::take(&mut own.headers);
+        request.extensions_mut().insert(Carried(Arc::new(own)));
+        Ok(request)
+    }
+
     /// A request to a path of an origin that is known already.
     pub(crate) fn to_origin(
         agent: &Agent,
@@ -272,6 +295,10 @@ impl RequestBuilder {
     pub(crate) fn from_parts(agent: &Agent, parts: http::request::Parts, body: Body) -> Self {
         let mut builder = RequestBuilder::new(agent, parts.method, sealed(parts.uri));
         builder.parts.headers = parts.headers;
+        if let Some(Carried(own)) = parts.extensions.get() {
+            let RequestParts { method, uri, headers, .. } = builder.parts;
+            builder.parts = RequestParts { method, uri, headers, ..RequestParts::clone(own) };
+        }
         builder.body = body;
         builder
     }
@@ -311,6 +338,10 @@ impl RequestBuilder {
         self
     }
 }
+
+/// What a request has beside method, URL, headers and body, on its way through layers.
+#[derive(Clone)]
+struct Carried(Arc<RequestParts>);
 
 fn sealed(uri: impl IntoUri) -> Result<Uri, Error> {
     crate::url::sealed::Sealed::into_uri(uri)

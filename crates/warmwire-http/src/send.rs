@@ -114,6 +114,19 @@ impl RequestParts {
         }
     }
 
+    /// Makes the request one with a whole URL in place of a path.
+    pub(crate) fn leave_base(&mut self) -> Result<(), Error> {
+        let Some(base) = self.base.take() else { return Ok(()) };
+        let mut whole = base.uri.clone().into_parts();
+        whole.path_and_query = std::mem::take(&mut self.uri).into_parts().path_and_query;
+        self.uri = Uri::from_parts(whole)
+            .map_err(|error| Error::request(ErrorKind::InvalidRequest, error.to_string()))?;
+        if self.unix.is_none() {
+            self.unix = base.key.address().unix.map(Arc::from);
+        }
+        Ok(())
+    }
+
     /// The URL whose scheme, host and port count.
     pub(crate) fn authority(&self) -> &Uri {
         self.base.as_ref().map_or(&self.uri, |base| &base.uri)
@@ -164,27 +177,31 @@ impl RequestParts {
 ///
 /// Dropping the future frees the slot at once: the place in the queue, or the connection, which
 /// is closed if the exchange had begun.
-//
-// No async fn: that would keep its arguments twice, and the future of a request is moved about by
-// those who spawn and combine it.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn would keep its arguments twice, and the future of a request is moved \
+              about by those who spawn and combine it"
+)]
 pub(crate) fn send(
     agent: Agent,
     request: RequestParts,
     body: Body,
     invalid: Option<Error>,
 ) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
-    observe::Watch::new(&request).over(async move {
+    async move {
         let started = Instant::now();
+        let watch = observe::Watch::new(&request);
         if let Some(error) = invalid {
-            return Err(error);
+            return Err(watch.failed(error));
         }
         if request.method == Method::CONNECT {
             let text = "CONNECT opens a tunnel and is not a request that an agent can send";
-            return Err(Error::request(ErrorKind::InvalidRequest, text));
+            return Err(watch.failed(Error::request(ErrorKind::InvalidRequest, text)));
         }
         // The agent is held to the end: when its last handle goes, its pool is closed.
         let core = agent.core();
-        let (acquired, key) = request.acquire(core, started)?;
+        let (acquired, key) =
+            request.acquire(core, started).map_err(|error| watch.failed(error))?;
         let mut trace = Trace {
             timeouts: request.timeouts(&key),
             key,
@@ -193,23 +210,28 @@ pub(crate) fn send(
             timings: Default::default(),
             connection: None,
         };
-        let _active = observe::Active::new(&trace.key);
+        let active = observe::Active::new(&trace.key);
         let spare = body.try_clone();
         let repeatable = spare.is_some() && request.is_idempotent(&trace.key);
-        let lease = checkout(core, &mut trace, acquired, repeatable).await?;
-        let end = match exchange(core, lease, &request, body, &mut trace, repeatable).await {
+        let lease = watch.over(checkout(core, &mut trace, acquired, repeatable)).await;
+        let lease = lease.map_err(|error| watch.failed(error))?;
+        let exchange = exchange(core, lease, &request, body, &mut trace, repeatable);
+        let end = match watch.over(exchange).await {
             Ok(response) => Ok(response),
             // Boxed, as everything rare here is, for the same reason.
             Err(failed) => {
                 let spare = spare.as_ref().and_then(Body::try_clone);
-                Box::pin(retry::repeat(core, &request, spare, trace, *failed)).await
+                watch.over(Box::pin(retry::repeat(core, &request, spare, trace, *failed))).await
             }
         };
+        // What follows on a redirect are requests of their own.
+        watch.ended(&end);
+        active.end();
         match onward(agent, request, spare, end, started) {
             ControlFlow::Break(end) => end,
             ControlFlow::Continue(following) => following.await,
         }
-    })
+    }
 }
 
 /// Begins to follow the redirect that a response may be, or to read what a proxy says. No part of `send`, whose future would then

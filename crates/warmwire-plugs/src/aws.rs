@@ -113,7 +113,8 @@ fn body(body: SdkBody) -> Body {
 /// What the SDK knows of the connection, and how it has the connection taken out of use.
 fn metadata(connection: &ConnectionInfo, agent: &Agent) -> ConnectionMetadata {
     let (id, agent) = (connection.id(), agent.clone());
-    let mut metadata = ConnectionMetadata::builder().proxied(false).poison_fn(move || {
+    let proxied = connection.proxy().is_some();
+    let mut metadata = ConnectionMetadata::builder().proxied(proxied).poison_fn(move || {
         agent.evict(|candidate| candidate.id == id);
     });
     metadata.set_remote_addr(connection.remote_address());

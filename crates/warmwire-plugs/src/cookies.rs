@@ -20,6 +20,10 @@
 //! `co.uk`: a program that talks to servers that do not trust one another gives it one, or each
 //! server its own jar.
 //!
+//! Redirects that the agent follows by itself are below the jar: it sees the last answer only. A
+//! program that logs in by way of redirects follows them above the jar, for instance with
+//! `tower-http`'s `FollowRedirect`.
+//!
 //! A jar belongs to one user. Agents and connections know nothing of cookies: one agent can carry
 //! the requests of many jars.
 

@@ -12,6 +12,7 @@
 //! | `mock` | `plugs::mock`: a scripted server in memory, for a program's own tests | |
 //! | `object-store` | `plugs::object_store`: the connections below the crate `object_store` | |
 //! | `tracing` | spans by OpenTelemetry's conventions, and connections' events | |
+//! | `toml` | [`AgentConfig`](http::AgentConfig) from TOML | yes |
 //! | `full` | everything | |
 //!
 //! The [`manual`] has what the single items do not say: each default with its reason, when a

@@ -110,7 +110,7 @@ impl Registered {
 }
 
 /// How a request ended; one that failed before it had an origin is not told of.
-pub(super) fn ended(method: &'static str, result: &Result<Response, Error>) {
+pub(super) fn ended(method: &'static str, result: Result<&Response, &Error>) {
     match result {
         Ok(response) => {
             let answer = Answer {
@@ -137,6 +137,9 @@ impl Active {
         key.meters().active_requests.increment(1);
         Active(key.clone())
     }
+
+    /// The response's head has come, or will not come.
+    pub(crate) fn end(self) {}
 }
 
 impl Drop for Active {

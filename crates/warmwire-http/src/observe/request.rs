@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::response::Response;
 use crate::send::RequestParts;
 
-/// What is known of a request before it is sent.
+/// A request under way. Its span ends when this is dropped.
 pub(crate) struct Watch {
     #[cfg(feature = "metrics")]
     method: &'static str,
@@ -27,37 +27,46 @@ impl Watch {
         }
     }
 
-    /// Reports how `future`, which sends the request, ends; it runs within the request's span.
-    pub(crate) fn over<F>(self, future: F) -> Watched<F> {
-        Watched { future, watch: self }
+    /// Runs a part of the request within its span.
+    pub(crate) fn over<F>(&self, future: F) -> Within<'_, F> {
+        Within { future, watch: self }
+    }
+
+    /// Reports how the request ended.
+    pub(crate) fn ended(self, end: &Result<Response, Error>) {
+        #[cfg(feature = "metrics")]
+        super::metered::ended(self.method, end.as_ref());
+        #[cfg(feature = "tracing")]
+        super::traced::ended(&self.span, end.as_ref());
+    }
+
+    /// Reports that the request failed, and passes the error on.
+    pub(crate) fn failed(&self, error: Error) -> Error {
+        #[cfg(feature = "metrics")]
+        super::metered::ended(self.method, Err(&error));
+        #[cfg(feature = "tracing")]
+        super::traced::ended(&self.span, Err(&error));
+        error
     }
 }
 
 pin_project! {
-    pub(crate) struct Watched<F> {
+    pub(crate) struct Within<'a, F> {
         #[pin]
         future: F,
-        watch: Watch,
+        watch: &'a Watch,
     }
 }
 
-impl<F> Future for Watched<F>
-where
-    F: Future<Output = Result<Response, Error>>,
-{
+impl<F: Future> Future for Within<'_, F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         #[cfg(feature = "tracing")]
         let _within = this.watch.span.enter();
-        let polled = this.future.poll(cx);
-        if let Poll::Ready(result) = &polled {
-            #[cfg(feature = "metrics")]
-            super::metered::ended(this.watch.method, result);
-            #[cfg(feature = "tracing")]
-            super::traced::ended(&this.watch.span, result);
-        }
-        polled
+        #[cfg(not(feature = "tracing"))]
+        let _ = this.watch;
+        this.future.poll(cx)
     }
 }

@@ -61,7 +61,7 @@ fn server(span: &Span, address: &Address<'_>) {
 }
 
 /// How the request ended.
-pub(super) fn ended(span: &Span, result: &Result<Response, Error>) {
+pub(super) fn ended(span: &Span, result: Result<&Response, &Error>) {
     if span.is_disabled() {
         return;
     }

@@ -1,5 +1,7 @@
 //! In place of watching requests.
 
+use crate::error::Error;
+use crate::response::Response;
 use crate::send::RequestParts;
 
 pub(crate) struct Watch;
@@ -9,7 +11,13 @@ impl Watch {
         Watch
     }
 
-    pub(crate) fn over<F>(self, future: F) -> F {
+    pub(crate) fn over<F>(&self, future: F) -> F {
         future
+    }
+
+    pub(crate) fn ended(self, _: &Result<Response, Error>) {}
+
+    pub(crate) fn failed(&self, error: Error) -> Error {
+        error
     }
 }

@@ -3,6 +3,7 @@
 mod support;
 
 mod bodies;
+mod config;
 mod dialling;
 mod drops;
 mod errors;

@@ -8,7 +8,7 @@ use warmwire_http::{
     Agent, AgentBuilder, Connect, ConnectTarget, ErrorKind, Io, OriginPolicy, RequestBuilder,
     Scheduling,
 };
-use warmwire_testkit::{Gate, Peer, Server, ok};
+use warmwire_testkit::{Gate, Peer, Reply, Server, ok};
 
 use crate::support::{ConnectWith, MEMORY, get, loopback, memory, spawn_get, until};
 
@@ -200,6 +200,37 @@ async fn f007_connect_acquire_and_continue_timers_per_origin() {
     assert_eq!(error.kind(), ErrorKind::AcquireTimeout);
     assert_near(began.elapsed(), ms(80));
     assert!(error.to_string().contains("acquire_timeout (80ms)"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f004_one_builder_has_limit_idle_time_life_uses_hint_retry_and_numbers() {
+    let server = Server::memory(|peer| {
+        let mut left = 2;
+        peer.serve(move |_| {
+            left -= 1;
+            let hint = if left == 1 { "timeout=60" } else { "timeout=1" };
+            Reply::new(200).header("Keep-Alive", hint).bytes()
+        })
+    });
+    let agent = Agent::builder()
+        .max_connections(2)
+        .max_total_connections(3)
+        .idle_timeout(ms(4_000))
+        .max_idle_timeout(ms(2_000))
+        .max_lifetime(ms(60_000))
+        .max_requests_per_connection(2)
+        .connector(memory(&server))
+        .build()
+        .unwrap();
+    get(&agent, MEMORY).await.unwrap();
+    sleep(ms(1_990)).await;
+    let again = agent.post(MEMORY).idempotent(true).send().await.unwrap();
+    assert!(again.connection().reused(), "the hint raises the idle time up to the cap");
+    let total = agent.stats().total;
+    assert_eq!((total.opened, total.reused, total.open), (1, 1, 0), "two uses, then closed");
+    get(&agent, MEMORY).await.unwrap();
+    sleep(ms(2_010)).await;
+    assert_eq!(agent.stats().total.open, 0);
 }
 
 #[tokio::test]

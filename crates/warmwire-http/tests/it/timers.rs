@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use warmwire_http::{Agent, AgentBuilder, CloseReason, Scheduling};
+use warmwire_http::{Agent, AgentBuilder, CloseReason, ErrorKind, Scheduling};
 use warmwire_testkit::{Gate, Peer, Reply, Server, ok};
 
 use crate::support::{MEMORY, get, memory, spawn_get, until};
@@ -199,4 +199,23 @@ async fn f033_idle_timeout_needs_no_further_call_on_one_thread() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f033_idle_timeout_needs_no_further_call_on_many_threads() {
     idle_connection_is_closed_without_a_call().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_request_says_of_itself_holds_through_layers() {
+    use tower::{Service as _, ServiceExt as _};
+
+    let server = Server::memory(async |mut peer| while peer.request().await.is_some() {});
+    let agent = Agent::builder().connector(memory(&server)).build().unwrap();
+    let request = agent.origin(MEMORY).unwrap().get("/x?y=1").timeout(Duration::from_secs(7));
+    let request = request.header("x-of", "mine").into_request().unwrap();
+    assert_eq!(request.uri().to_string(), format!("{MEMORY}/x?y=1"));
+    assert_eq!(request.headers()["x-of"], "mine");
+    let began = Instant::now();
+    let mut service = agent.clone().map_request(|request| request);
+    let error = service.call(request).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert_eq!(began.elapsed().as_secs(), 7);
+    let refused = agent.get("no URL").into_request().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidRequest);
 }

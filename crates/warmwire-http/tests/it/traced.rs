@@ -10,7 +10,7 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
-use warmwire_http::Agent;
+use warmwire_http::{Agent, RedirectPolicy};
 use warmwire_testkit::{Server, ok};
 
 use crate::support::{MEMORY, memory};
@@ -173,4 +173,24 @@ async fn an_invented_method_is_no_name_of_a_span() {
     assert_eq!(spans[0]["http.request.method"], "_OTHER");
     assert_eq!(spans[0]["http.request.method_original"], "INVENTED");
     assert_eq!(spans[0]["otel.name"], "HTTP");
+}
+
+#[tokio::test]
+async fn a_redirect_is_a_request_of_its_own() {
+    let (seen, _guard) = Seen::listen();
+    let server = Server::memory(async |mut peer| {
+        peer.request().await;
+        peer.send(b"HTTP/1.1 302 Found\r\nlocation: /there\r\ncontent-length: 0\r\n\r\n").await;
+        peer.request().await;
+        peer.send(&ok("hello")).await;
+    });
+    let agent = Agent::builder().connector(memory(&server)).build().unwrap();
+    let request = agent.get(MEMORY).redirects(RedirectPolicy::limited(3));
+    assert_eq!(request.send().await.unwrap().status(), 200);
+    let spans = seen.spans();
+    let told =
+        |span: &Fields| (span["url.full"].clone(), span["http.response.status_code"].clone());
+    let told: Vec<_> = spans.iter().map(told).collect();
+    let url = |path: &str| format!("{MEMORY}{path}");
+    assert_eq!(told, [(url("/"), "302".to_owned()), (url("/there"), "200".to_owned())]);
 }

@@ -4,6 +4,7 @@
 //! - [`reuse`]: when a connection is used again, the race that is left, and what `sent` means.
 //! - [`limits`]: per origin and in total, waiting, and requests within requests.
 //! - [`dialling`]: connections opened ahead, rather not yet, and after failures.
+//! - [`configuration`]: settings from files and from the environment.
 //! - [`per_origin`]: other limits and timers for single origins and single requests.
 //! - [`bodies`]: bytes and streams, what a dropped response costs, what can be sent again.
 //! - [`redirects`]: none by default, and how to follow them without giving secrets away.
@@ -16,6 +17,7 @@
 //! - [`unix_sockets`]: three ways to name one.
 
 pub mod bodies;
+pub mod configuration;
 pub mod defaults;
 pub mod dialling;
 pub mod errors;

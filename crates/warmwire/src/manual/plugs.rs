@@ -17,6 +17,9 @@
 //! # }
 //! ```
 //!
+//! A request for a stack can be built as one for the agent is, and keeps what was said of it alone,
+//! such as its time-outs: `service.call(agent.get(url).timeout(limit).into_request()?)`.
+//!
 //! # `aws` and `object-store`
 //!
 //! `plugs::aws::AwsHttpClient` goes into the SDK's configuration as `http_client`,
