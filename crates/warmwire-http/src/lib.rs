@@ -35,6 +35,7 @@ mod dial;
 mod error;
 mod event;
 mod forward;
+mod held;
 mod idle_limit;
 mod incoming;
 mod key;

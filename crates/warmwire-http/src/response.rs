@@ -18,6 +18,7 @@ use warmwire_pool::ConnectionId;
 
 use crate::body::Body;
 use crate::error::{Error, ErrorKind, Phase, Sent};
+use crate::held::Reading;
 use crate::key::OriginName;
 use crate::redirect::{Hop, Redirected};
 
@@ -71,6 +72,8 @@ pub(crate) struct Established {
     pub(crate) local: Option<SocketAddr>,
     pub(crate) remote: Option<SocketAddr>,
     pub(crate) phases: Phases,
+    /// How far the reader of the response under way is.
+    pub(crate) reading: Reading,
     tls: Option<TlsInfo>,
     /// Of a handshake that was done only with the first exchange, whose request was early data.
     late_tls: OnceLock<TlsInfo>,
@@ -84,7 +87,8 @@ impl Established {
         tls: Option<TlsInfo>,
         phases: Phases,
     ) -> Established {
-        Established { origin, local, remote, phases, tls, late_tls: OnceLock::new() }
+        let (reading, late_tls) = (Reading::default(), OnceLock::new());
+        Established { origin, local, remote, phases, reading, tls, late_tls }
     }
 
     fn tls(&self) -> Option<&TlsInfo> {

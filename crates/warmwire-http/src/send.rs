@@ -232,25 +232,27 @@ pub(crate) fn send(
                 watch.over(Box::pin(retry::repeat(core, &request, spare, trace, *failed))).await
             }
         };
-        // What follows on a redirect are requests of their own.
-        watch.ended(&end);
         active.end();
-        match onward(agent, request, spare, end, started) {
+        match onward(agent, request, spare, end, started, watch) {
             ControlFlow::Break(end) => end,
             ControlFlow::Continue(following) => following.await,
         }
     }
 }
 
-/// Begins to follow the redirect that a response may be, or to read what a proxy says. No part of
-/// `send`, whose future would then have room for the response.
+/// Begins to follow the redirect that a response may be, or to read what a proxy says.
+///
+/// No part of `send`, whose future would have room for the response if that were borrowed in it.
 fn onward(
     agent: Agent,
     request: RequestParts,
     spare: Option<Body>,
     end: Result<Response, Error>,
     started: Instant,
+    watch: observe::Watch,
 ) -> ControlFlow<Result<Response, Error>, Following> {
+    // What follows on a redirect are requests of their own.
+    watch.ended(&end);
     let response = match end {
         Ok(response) if response.status().is_redirection() => response,
         Ok(response) if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
@@ -485,7 +487,9 @@ fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: Box<ResponseHead
             release(lease, &trace.key, now);
             first.and_then(|frame| frame.into_data().ok()).map_or_else(Body::empty, Body::from)
         }
-        false => Body::incoming(Incoming::new(lease, first, head.body.length(), trace.clone())),
+        false => {
+            Body::incoming(Incoming::new(lease, first, head.body.length(), trace.clone(), now))
+        }
     };
     let connection = trace.connection.take();
     let connection = connection.expect("`checkout` has noted the connection that was used");

@@ -8,6 +8,7 @@ mod dialling;
 mod drops;
 mod early_data;
 mod errors;
+mod held;
 mod idle_limit;
 mod lifecycle;
 mod limits;
