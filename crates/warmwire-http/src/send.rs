@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use http::{HeaderMap, Method, StatusCode, Uri};
+use http::{HeaderMap, Method, StatusCode, Uri, header};
 use tokio::time::Instant;
 use warmwire_h1::{Received, RequestError, RequestHead, ResponseHead, Sent, Target};
 use warmwire_pool::{CloseReason, Verdict};
@@ -28,7 +28,7 @@ use crate::response::Response;
 use crate::retry::{self, Loss};
 use crate::route::OwnRoute;
 use crate::trace::{Timer, Trace, close_reason, deadline, earlier, is_lost};
-use crate::wire::Fault;
+use crate::wire::{self, Fault};
 
 /// All of a request but its body.
 #[derive(Clone, Debug)]
@@ -208,6 +208,8 @@ pub(crate) fn send(
         }
         // The agent is held to the end: when its last handle goes, its pool is closed.
         let core = agent.core();
+        let mut body = body;
+        check_framing(core, &request, &mut body)?;
         let (acquired, key) =
             request.acquire(core, started).map_err(|error| watch.failed(error))?;
         let mut trace = Trace {
@@ -238,6 +240,25 @@ pub(crate) fn send(
             ControlFlow::Continue(following) => following.await,
         }
     }
+}
+
+/// Refuses a request whose own framing headers do not fit its body before it takes a connection from
+/// others. What else can be wrong is rarer, and found when the request is encoded.
+fn check_framing(core: &Core, request: &RequestParts, body: &mut Body) -> Result<(), Error> {
+    let framing = [header::CONTENT_LENGTH, header::TRANSFER_ENCODING];
+    if !framing.iter().any(|name| request.headers.contains_key(name)) {
+        return Ok(());
+    }
+    let head = RequestHead {
+        method: &request.method,
+        target: target(request),
+        host: host(request.authority()),
+        headers: &request.headers,
+        defaults: &core.hooks.config.default_headers,
+    };
+    wire::check(&head, body).map_err(|error| {
+        Error::request(ErrorKind::InvalidRequest, error.to_string()).with_source(error)
+    })
 }
 
 /// Begins to follow the redirect that a response may be, or to read what a proxy says.
