@@ -119,11 +119,16 @@ pub(crate) async fn checkout_fresh(
     }
 }
 
-/// Asks for a connection as a new request would.
-pub(crate) async fn queue_again(
+/// Asks for a connection as a new request would, for one that is sent again.
+pub(crate) async fn checkout_again(
     core: &Arc<Core>,
     trace: &mut Trace,
 ) -> Result<ConnectionLease, Error> {
+    stats::count(core, &trace.key, |all| &all.retries);
+    queue_again(core, trace).await
+}
+
+async fn queue_again(core: &Arc<Core>, trace: &mut Trace) -> Result<ConnectionLease, Error> {
     let acquired = ask(core, trace);
     checkout(core, trace, acquired, false).await
 }

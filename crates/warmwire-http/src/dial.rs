@@ -79,7 +79,7 @@ impl std::error::Error for DialError {
     }
 }
 
-fn explain(fault: &ConnectFault) -> (ErrorKind, String) {
+pub(crate) fn explain(fault: &ConnectFault) -> (ErrorKind, String) {
     match fault {
         ConnectFault::Dns(_) => (ErrorKind::Dns, "the name could not be looked up".into()),
         ConnectFault::Connect(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
@@ -108,6 +108,9 @@ fn certificate(fault: CertificateFault) -> (ErrorKind, String) {
             ErrorKind::CertificateUnknownIssuer,
             "the server's certificate is signed by nobody who is trusted here",
         ),
+        CertificateFault::Pin => {
+            (ErrorKind::CertificatePin, "a pin refused the server's certificate")
+        }
         CertificateFault::Other => {
             (ErrorKind::Certificate, "the server's certificate was not accepted")
         }
@@ -320,8 +323,7 @@ async fn set_up(
     let Connected { stream, local, remote, tls, phases } = connected;
     let version = key.version();
     let chosen = tls.as_ref().map(|tls| tls.alpn.as_deref() == Some("h2"));
-    let established =
-        Arc::new(Established { origin: OriginName::new(key), local, remote, tls, phases });
+    let established = Arc::new(Established::new(OriginName::new(key), local, remote, tls, phases));
     match (chosen, version) {
         (Some(true), _) | (None, HttpVersion::Http2) => {
             // Boxed: the futures of dials need not have room for it.

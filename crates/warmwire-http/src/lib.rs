@@ -36,6 +36,7 @@ mod error;
 mod event;
 mod forward;
 mod h2;
+mod held;
 mod idle_limit;
 mod incoming;
 mod key;
@@ -79,7 +80,7 @@ pub use response::{ConnectionInfo, Response, Timings};
 pub use stats::{ClosedCounts, OriginStats, RetryOutcomes, Stats, TimeoutCounts};
 pub use url::IntoUri;
 pub use warmwire_net::{
-    BoxFuture, Connect, ConnectTarget, Destination, Io, Proxy, ProxyError, ProxyRules, Resolve,
-    SystemResolver, Tls, TlsVersion,
+    BoxFuture, CertificateChain, Connect, ConnectTarget, Destination, Io, Proxy, ProxyError,
+    ProxyRules, Resolve, SystemResolver, Tls, TlsVersion,
 };
 pub use warmwire_pool::{CloseReason, ConnectionId, Scheduling};

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use tokio::time::Instant;
 
 use crate::body::Body;
-use crate::checkout::{checkout_fresh, queue_again};
+use crate::checkout::{checkout_again, checkout_fresh};
 use crate::core::{ConnectionLease, Core};
 use crate::error::{Error, Sent};
 use crate::event::Event;
@@ -22,8 +22,9 @@ use crate::trace::Trace;
 
 /// A connection that was lost before a byte of the response came.
 pub(crate) struct Loss {
-    /// On a fresh one it is no race with an idle server: the request itself may be the cause.
-    reused: bool,
+    /// Whether the request itself cannot be the cause: the connection was reused, so it was a race
+    /// with an idle server, or the request was only too early.
+    excused: bool,
     /// Of the origin, up to now.
     requests: Requests,
 }
@@ -31,15 +32,24 @@ pub(crate) struct Loss {
 impl Loss {
     /// Of the lease that is about to be given back; what there is to learn of it is learned.
     pub(crate) fn of(lease: &ConnectionLease) -> Loss {
-        let known = lease.lease();
+        let reused = lease.lease().reused();
         // HTTP/2's connections are watched by a task, and so are not lost to an idle limit.
-        if known.reused() && !lease.is_shared() {
+        if reused && !lease.is_shared() {
             release::idle_time_ended(lease);
         }
-        let origin = known.origin();
+        Loss::with(lease, reused)
+    }
+
+    /// Of a connection that is given up since its server does not take a request as early data.
+    pub(crate) fn too_early(lease: &ConnectionLease) -> Loss {
+        Loss::with(lease, true)
+    }
+
+    fn with(lease: &ConnectionLease, excused: bool) -> Loss {
+        let origin = lease.lease().origin();
         let count = lease.pooled().read(|pool| pool.counters(origin).map_or(0, |of| of.requests));
         let requests = Requests { incarnation: origin.number(), count };
-        Loss { reused: known.reused(), requests }
+        Loss { excused, requests }
     }
 }
 
@@ -107,7 +117,7 @@ pub(crate) async fn repeat(
     let lease = match shared {
         false => checkout_fresh(core, &mut trace).await,
         // The others that were on the lost connection share the next one.
-        true => queue_again(core, &mut trace).await,
+        true => checkout_again(core, &mut trace).await,
     };
     let end = match lease {
         Ok(lease) => exchange(core, lease, request, body, &mut trace, false)
@@ -146,7 +156,7 @@ fn allow(
     body: Option<Body>,
 ) -> Result<Body, Obstacle> {
     let key = &trace.key;
-    if !loss.reused {
+    if !loss.excused {
         return Err(Obstacle::Fresh);
     }
     if sent != Sent::No && !request.is_idempotent(key) {

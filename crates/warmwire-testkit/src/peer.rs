@@ -21,6 +21,7 @@ pub struct Peer {
     transport: Transport,
     buffer: BytesMut,
     number: usize,
+    early: usize,
     open: Open,
 }
 
@@ -69,7 +70,7 @@ impl AsyncWrite for Wrapped {
 
 impl Peer {
     pub(crate) fn new(transport: Transport, number: usize, tally: Tally) -> Peer {
-        Peer { transport, buffer: BytesMut::new(), number, open: Open(tally) }
+        Peer { transport, buffer: BytesMut::new(), number, early: 0, open: Open(tally) }
     }
 
     /// The same connection on another transport, or none.
@@ -77,8 +78,15 @@ impl Peer {
         self,
         change: impl AsyncFnOnce(Transport) -> Option<Transport>,
     ) -> Option<Peer> {
-        let Peer { transport, buffer, number, open } = self;
-        Some(Peer { transport: change(transport).await?, buffer, number, open })
+        let Peer { transport, mut buffer, number, open, .. } = self;
+        let mut transport = change(transport).await?;
+        let early = transport.take_early_data(&mut buffer);
+        Some(Peer { transport, buffer, number, early, open })
+    }
+
+    /// How many bytes came within the TLS handshake.
+    pub fn early_data(&self) -> usize {
+        self.early
     }
 
     /// The connection as a stream, for a server that speaks something else than HTTP/1.1. It counts

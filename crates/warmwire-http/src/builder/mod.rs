@@ -52,6 +52,7 @@ pub use self::origin::OriginPolicy;
 /// | [`learn_idle_limit`](Self::learn_idle_limit) | on |
 /// | [`retry_budget`](Self::retry_budget) | 20 % of the requests |
 /// | [`idempotency_key`](Self::idempotency_key) | off |
+/// | [`held_after`](Self::held_after) | 30 s |
 /// | [`redirects`](Self::redirects) | none is followed |
 /// | [`http_version`](Self::http_version) | HTTP/2 or HTTP/1.1 by ALPN; HTTP/1.1 without TLS |
 /// | [`http2_max_streams`](Self::http2_max_streams) | 256 per connection |

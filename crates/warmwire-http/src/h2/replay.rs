@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::body::Body;
-use crate::checkout::queue_again;
+use crate::checkout::checkout_again;
 use crate::core::Core;
 use crate::response::Response;
 use crate::retry;
@@ -32,7 +32,7 @@ pub(crate) async fn replay(
         let Some(body) = failed.unused_body.take().or_else(copy) else { return Err(failed) };
         retry::tell(core, trace);
         trace.connection = None;
-        let lease = queue_again(core, trace).await.map_err(Failed::for_good)?;
+        let lease = checkout_again(core, trace).await.map_err(Failed::for_good)?;
         let end = exchange(core, lease, request, body, trace, false).await;
         stats::count(core, &trace.key, |all| match end {
             Ok(_) => &all.retries_succeeded,

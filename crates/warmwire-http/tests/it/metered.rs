@@ -65,7 +65,7 @@ const OK: &str =
     "http.request.method=GET,http.response.status_code=200,network.protocol.version=1.1";
 
 #[tokio::test(start_paused = true)]
-async fn connections_and_requests_are_measured_by_the_conventions() {
+async fn f012_connections_and_requests_are_measured_by_the_conventions() {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     let _guard = metrics::set_default_local_recorder(&recorder);
@@ -135,7 +135,7 @@ async fn failures_statuses_and_unknown_methods_have_labels_that_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_request_and_a_failed_dial_leave_no_gauge_behind() {
+async fn f117_a_dropped_request_and_a_failed_dial_leave_no_gauge_behind() {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     let _guard = metrics::set_default_local_recorder(&recorder);

@@ -225,6 +225,38 @@ async fn from_https_to_http_only_if_allowed() {
 }
 
 #[tokio::test]
+async fn a_certificate_of_the_request_is_not_shown_to_another_origin() {
+    let certificates = Certificates::new();
+    let strict = certificates.server_for_known_clients();
+    let elsewhere = Server::tls(strict.clone(), |peer| peer.serve(|_| ok("seen"))).await;
+    let target = format!("https://localhost:{}/", elsewhere.address().port());
+    let first = Server::tls(strict, move |peer| {
+        let target = target.clone();
+        peer.serve(move |request| match request.target.as_str() {
+            "/same" => to(302, "/end"),
+            "/other" => to(302, &target),
+            _ => ok("end"),
+        })
+    });
+    let first = first.await;
+    let trusting = Tls::new().add_roots_pem(certificates.root_pem());
+    let client = certificates.identity(&["client.example"]);
+    let known = trusting.clone().identity_pem(client.certificate_pem(), &client.key_pem());
+    let agent = Agent::builder()
+        .tls(trusting)
+        .resolver(loopback())
+        .redirects(RedirectPolicy::limited(5))
+        .build()
+        .unwrap();
+    let url = |path| format!("https://localhost:{}{path}", first.address().port());
+    let stays = agent.get(url("/same")).tls(known.clone()).send().await.unwrap();
+    assert_eq!(stays.text().await.unwrap(), "end");
+    let error = agent.get(url("/other")).tls(known).send().await.unwrap_err();
+    assert!(error.to_string().contains("CertificateRequired"), "{error}");
+    assert_eq!(elsewhere.counts().requests.len(), 0);
+}
+
+#[tokio::test]
 async fn f026_a_request_over_a_unix_socket_stays_on_it_or_is_refused() {
     let outside = Server::tcp(|peer| peer.serve(|_| ok("outside"))).await;
     let target = outside.url("/");

@@ -79,7 +79,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Seen {
 }
 
 #[tokio::test]
-async fn a_request_is_a_span_of_the_conventions_without_secrets() {
+async fn f036_a_request_is_a_span_of_the_conventions_without_secrets() {
     let (seen, _guard) = Seen::listen();
     let server = Server::tcp(async |mut peer| {
         while peer.request().await.is_some() {

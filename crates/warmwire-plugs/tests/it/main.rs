@@ -12,3 +12,5 @@ mod cookies;
 mod mock;
 #[cfg(all(feature = "object-store", feature = "mock"))]
 mod object_store;
+#[cfg(all(feature = "cache", feature = "compression", feature = "cookies", feature = "mock"))]
+mod stack;
