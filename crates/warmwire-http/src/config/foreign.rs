@@ -6,6 +6,7 @@ use super::duration;
 use super::raw::Raw;
 use super::settings;
 use super::value::Value;
+use crate::h2::HttpVersion;
 use crate::policy::LONGEST_IDLE;
 
 /// A name of another client.
@@ -27,6 +28,8 @@ enum Meaning {
     Redirects,
     /// undici's pipelining: 1 keeps connections, 0 does not.
     Pipelining,
+    /// Whether HTTP/2 may be negotiated.
+    AllowHttp2,
     /// Nothing, and why.
     Nothing(&'static str),
 }
@@ -80,6 +83,8 @@ pub(super) static FOREIGN: &[Foreign] = &[
     row("connect.socketPath", UNDICI, "unix_socket", Meaning::Same),
     row("maxRequestsPerClient", UNDICI, "max_requests_per_connection", Meaning::Same),
     row("pipelining", UNDICI, "keep_alive", Meaning::Pipelining),
+    row("allowH2", UNDICI, "http_version", Meaning::AllowHttp2),
+    row("maxConcurrentStreams", UNDICI, "http2_max_streams", Meaning::Same),
     row("clientTtl", UNDICI, "max_lifetime", Meaning::Millis(Zero::Off)),
     row("maxHeaderSize", UNDICI, "max_response_head", Meaning::Same),
     row("maxRedirections", UNDICI, "redirects", Meaning::Redirects),
@@ -120,6 +125,11 @@ impl Foreign {
                     Err("1, or 0 for no keep-alive: requests are never sent ahead of responses"
                         .into())
                 }
+            },
+            Meaning::AllowHttp2 => match raw {
+                Raw::Flag(true) => Ok(Value::Version(HttpVersion::Negotiate)),
+                Raw::Flag(false) => Ok(Value::Version(HttpVersion::Http1)),
+                _ => Err("true or false".into()),
             },
             Meaning::Nothing(why) => Err(format!("nothing: {why}")),
         }

@@ -72,6 +72,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         }),
     },
     both!(proxy, Kind::Proxy, proxies),
+    both!(http_version, Kind::Version, version),
     both!(local_address, Kind::Address, address),
     agent_only!(tcp_keepalive, Kind::TimeOrOff, time_or_off),
     Setting {
@@ -145,8 +146,7 @@ mod tests {
     use super::*;
 
     /// Options that are code or hold more than data, and so are for the program to set.
-    const CODE: [&str; 7] =
-        ["config", "connector", "for_origin", "http_version", "on_event", "resolver", "tls"];
+    const CODE: [&str; 6] = ["config", "connector", "for_origin", "on_event", "resolver", "tls"];
 
     /// The options of `AgentBuilder` or `OriginPolicy`, from the sources of the builder.
     fn options(of: &str) -> BTreeSet<String> {
@@ -181,7 +181,6 @@ mod tests {
         assert_eq!(options_of_agent, named);
 
         let mut options_of_origin = options("OriginPolicy");
-        options_of_origin.remove("http_version");
         options_of_origin.remove("tls");
         let of_origin = SETTINGS.iter().filter(|setting| setting.origin.is_some());
         let of_origin: BTreeSet<_> = of_origin.map(|setting| setting.name.to_owned()).collect();

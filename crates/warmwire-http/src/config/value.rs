@@ -12,9 +12,16 @@ use warmwire_pool::Scheduling;
 
 use super::duration;
 use super::raw::Raw;
+use crate::h2::HttpVersion;
 
 /// Of a proxy: the one that `HTTPS_PROXY` and its relatives name.
 const ENVIRONMENT: &str = "environment";
+
+const VERSIONS: [(&str, HttpVersion); 3] = [
+    ("negotiate", HttpVersion::Negotiate),
+    ("http1", HttpVersion::Http1),
+    ("http2", HttpVersion::Http2),
+];
 
 /// The value of a setting.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +35,7 @@ pub(super) enum Value {
     Share(f64),
     Flag(bool),
     Order(Scheduling),
+    Version(HttpVersion),
     Text(String),
     Address(IpAddr),
     Pair(Box<[Value; 2]>),
@@ -64,6 +72,7 @@ pub(super) enum Kind {
     /// A part of the whole.
     Share,
     Flag,
+    Version,
     Order,
     Text,
     Address,
@@ -88,6 +97,7 @@ impl Kind {
             Kind::TimeOrOff => format!("{}, or \"off\"", Kind::Time.allowed()),
             Kind::Share => "a number from 0 to 1".into(),
             Kind::Flag => "true or false".into(),
+            Kind::Version => "\"negotiate\", \"http1\" or \"http2\"".into(),
             Kind::Order => "\"lifo\" or \"fifo\"".into(),
             Kind::Text => "text".into(),
             Kind::Address => "an IP address".into(),
@@ -120,6 +130,10 @@ impl Kind {
                 share.filter(|share| (0.0..=1.0).contains(share)).map(Value::Share)
             }
             (Kind::Flag, Raw::Flag(flag)) => Some(Value::Flag(*flag)),
+            (Kind::Version, Raw::Text(text)) => {
+                let known = VERSIONS.iter().find(|(name, _)| name == text);
+                known.map(|(_, version)| Value::Version(*version))
+            }
             (Kind::Order, Raw::Text(text)) => match text.as_str() {
                 "lifo" => Some(Value::Order(Scheduling::Lifo)),
                 "fifo" => Some(Value::Order(Scheduling::Fifo)),
@@ -231,6 +245,13 @@ impl Value {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
     }
 
+    pub(super) fn version(&self) -> HttpVersion {
+        match self {
+            Value::Version(version) => *version,
+            _ => unreachable!("{OF_ITS_KIND}"),
+        }
+    }
+
     pub(super) fn order(&self) -> Scheduling {
         match self {
             Value::Order(order) => *order,
@@ -287,6 +308,10 @@ impl Serialize for Value {
             Value::Off => serializer.serialize_str("off"),
             Value::Share(share) => serializer.serialize_f64(*share),
             Value::Flag(flag) => serializer.serialize_bool(*flag),
+            Value::Version(version) => {
+                let known = VERSIONS.iter().find(|(_, known)| known == version);
+                serializer.serialize_str(known.map_or("negotiate", |(name, _)| name))
+            }
             Value::Order(Scheduling::Lifo) => serializer.serialize_str("lifo"),
             Value::Order(Scheduling::Fifo) => serializer.serialize_str("fifo"),
             Value::Text(text) => serializer.serialize_str(text),

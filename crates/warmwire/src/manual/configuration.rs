@@ -48,6 +48,7 @@
 //! | switch | `true`, `false` | in a variable `1` and `0` too |
 //! | two arguments | `["100ms", "5s"]` | in a variable `100ms,5s` |
 //! | `scheduling` | `"lifo"`, `"fifo"` | |
+//! | `http_version` | `"negotiate"`, `"http1"`, `"http2"` | |
 //! | `redirects` | a whole number, or `"off"` | |
 //! | `proxy` | a URL, `"environment"`, or `"off"` | |
 //! | `default_headers` | a table of names and texts | taken for secrets: not logged, not sent on by a redirect |
@@ -82,6 +83,8 @@
 //! | `connect_timeout` | | `connectTimeout`, `connect.timeout` (0: off) |
 //! | `keep_alive` | `keepAlive` | `pipelining` (0 or 1) |
 //! | `tcp_keepalive` | `keepAliveMsecs` | `connect.keepAliveInitialDelay` |
+//! | `http_version` | | `allowH2` |
+//! | `http2_max_streams` | | `maxConcurrentStreams` |
 //! | `scheduling` | `scheduling` | |
 //! | `redirects` | | `maxRedirections` (0: off) |
 //! | `max_response_head` | | `maxHeaderSize` |
