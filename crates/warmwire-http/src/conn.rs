@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker, ready};
 
 use tokio::runtime::Handle;
 use tokio::time::{Instant, Sleep};
@@ -16,6 +16,19 @@ use crate::reaper::Notices;
 use crate::response::Established;
 use crate::wire::{Fault, Wire};
 
+/// Where the TLS handshake is, of a connection that takes early data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Handshake {
+    /// Done, as with every other connection.
+    Done,
+    /// Under way, and nothing was said yet of who may send meanwhile.
+    Open,
+    /// To be done before the exchange begins.
+    First,
+    /// Done while the exchange runs.
+    Within,
+}
+
 /// A connection, as the pool keeps it and an exchange uses it.
 pub(crate) struct Conn {
     pub(crate) stream: Stream,
@@ -26,6 +39,7 @@ pub(crate) struct Conn {
     /// `watch` as a waker, made once: making one is an atomic increment at every release else.
     watcher: Waker,
     runtime: tokio::runtime::Id,
+    handshake: Handshake,
     /// Armed at the first wait and left armed: moving a timer is the dearest part of an exchange
     /// that does not time out. See [`poll_until`](Self::poll_until).
     timer: Option<Pin<Box<Sleep>>>,
@@ -41,6 +55,7 @@ impl Conn {
         open: Open,
         notices: Arc<Notices>,
     ) -> Conn {
+        let handshaking = stream.is_handshaking();
         let watch = Arc::new(IdleWatch { notices, id: OnceLock::new(), missed: false.into() });
         Conn {
             stream,
@@ -50,17 +65,51 @@ impl Conn {
             watcher: Waker::from(watch.clone()),
             watch,
             runtime: Handle::current().id(),
+            handshake: if handshaking { Handshake::Open } else { Handshake::Done },
             timer: None,
         }
     }
 
     /// See [`Wire::poll_send`].
     pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        if self.handshake == Handshake::First {
+            let done = ready!(self.stream.poll_handshake(cx));
+            done.map_err(|error| Fault::Io { error, writing: true })?;
+            self.note_handshake();
+        }
         self.wire.poll_send(&mut self.stream, cx)
+    }
+
+    /// Says before an exchange whether its request may be early data, if it can be.
+    pub(crate) fn allow_early_data(&mut self, allowed: impl FnOnce() -> bool) {
+        if self.handshake != Handshake::Done {
+            self.handshake = if allowed() { Handshake::Within } else { Handshake::First };
+        }
+    }
+
+    /// Whether the exchange in progress may have sent early data.
+    pub(crate) fn is_early(&self) -> bool {
+        self.handshake == Handshake::Within
+    }
+
+    /// Takes note of a handshake that was done within the exchange.
+    pub(crate) fn note_handshake(&mut self) {
+        if self.handshake != Handshake::Done
+            && let Some(mut info) = self.stream.tls_info()
+        {
+            // A server may take early data of which there is none.
+            info.early_data &= self.is_early();
+            self.handshake = Handshake::Done;
+            self.established.note_handshake(info);
+        }
     }
 
     /// See [`Wire::poll_receive`].
     pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, Fault>> {
+        if self.is_early() && self.stream.is_handshaking() {
+            // Reads would wait for a handshake that has failed.
+            return self.wire.take_broken().map_or(Poll::Pending, |fault| Poll::Ready(Err(fault)));
+        }
         self.wire.poll_receive(&mut self.stream, cx)
     }
 

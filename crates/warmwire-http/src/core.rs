@@ -12,6 +12,7 @@ use warmwire_pool::{Closed, OriginId, Pool};
 use crate::conn::Conn;
 use crate::dial::DialError;
 use crate::event::{Event, Observer};
+use crate::held::HeldWatch;
 use crate::key::{Address, HttpCounters, Key, OriginName};
 use crate::memory::Memories;
 use crate::observe;
@@ -67,6 +68,7 @@ pub(crate) struct AgentHooks {
     pub(crate) observer: Observer,
     pub(crate) notices: Arc<Notices>,
     pub(crate) memories: Memories,
+    pub(crate) held: HeldWatch,
     /// Over all origins, forgotten ones too.
     pub(crate) counters: HttpCounters,
     /// Ends dials in progress when the agent is closed.
@@ -89,6 +91,7 @@ impl AgentHooks {
             observer,
             notices: Arc::default(),
             memories: Memories::default(),
+            held: HeldWatch::default(),
             counters: HttpCounters::default(),
             shutdown: CancellationToken::new(),
             closing: Mutex::default(),

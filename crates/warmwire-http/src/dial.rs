@@ -78,7 +78,7 @@ impl std::error::Error for DialError {
     }
 }
 
-fn explain(fault: &ConnectFault) -> (ErrorKind, String) {
+pub(crate) fn explain(fault: &ConnectFault) -> (ErrorKind, String) {
     match fault {
         ConnectFault::Dns(_) => (ErrorKind::Dns, "the name could not be looked up".into()),
         ConnectFault::Connect(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
@@ -107,6 +107,9 @@ fn certificate(fault: CertificateFault) -> (ErrorKind, String) {
             ErrorKind::CertificateUnknownIssuer,
             "the server's certificate is signed by nobody who is trusted here",
         ),
+        CertificateFault::Pin => {
+            (ErrorKind::CertificatePin, "a pin refused the server's certificate")
+        }
         CertificateFault::Other => {
             (ErrorKind::Certificate, "the server's certificate was not accepted")
         }
@@ -260,7 +263,7 @@ async fn dial(
         Ok(connected) => {
             let Connected { stream, local, remote, tls, phases } = connected;
             let established =
-                Arc::new(Established { origin: OriginName::new(key), local, remote, tls, phases });
+                Arc::new(Established::new(OriginName::new(key), local, remote, tls, phases));
             let conn =
                 Box::new(Conn::new(stream, established, Open::new(key), hooks.notices.clone()));
             let opened = Opened { slots: 1, jitter: random::unit(), elapsed: began.elapsed() };

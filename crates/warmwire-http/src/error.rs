@@ -47,6 +47,8 @@ pub enum ErrorKind {
     CertificateWrongName,
     /// The server's certificate is signed by nobody who is trusted here.
     CertificateUnknownIssuer,
+    /// The server's certificate is good, and a [pin](crate::Tls::pin) refused it.
+    CertificatePin,
     /// The server's certificate was not accepted for another reason.
     Certificate,
     /// The TLS handshake failed otherwise.
@@ -92,6 +94,7 @@ impl ErrorKind {
             ErrorKind::CertificateExpired => "certificate_expired",
             ErrorKind::CertificateWrongName => "certificate_wrong_name",
             ErrorKind::CertificateUnknownIssuer => "certificate_unknown_issuer",
+            ErrorKind::CertificatePin => "certificate_pin",
             ErrorKind::Certificate => "certificate",
             ErrorKind::Tls => "tls",
             ErrorKind::ResponseTimeout => "response_timeout",

@@ -88,6 +88,17 @@ pub enum Event {
         /// Where it leads, without the query.
         to: Arc<str>,
     },
+    /// A response is held unread for longer than [`held_after`](crate::AgentBuilder::held_after):
+    /// it keeps its connection from everybody else. Told once, until something of it is read.
+    #[non_exhaustive]
+    Held {
+        /// Where the response came from.
+        origin: OriginName,
+        /// The connection that it holds.
+        connection: ConnectionId,
+        /// For how long nothing of it was read.
+        unread: Duration,
+    },
     /// A connection is closed.
     #[non_exhaustive]
     Closed {

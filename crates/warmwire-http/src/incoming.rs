@@ -11,6 +11,7 @@ use warmwire_pool::{CloseReason, Verdict};
 
 use crate::core::ConnectionLease;
 use crate::error::{Error, Phase};
+use crate::held::Watched;
 use crate::policy::Drain;
 use crate::release::release;
 use crate::trace::{Timer, Trace, close_reason, deadline, earlier};
@@ -27,6 +28,8 @@ pub(crate) struct Incoming {
     trace: Trace,
     /// Since when nothing has come; read from the clock only when there is a wait.
     silent_since: Option<Instant>,
+    /// `None` without `held_after`, and once the connection is given back or lost.
+    watched: Option<Watched>,
 }
 
 impl Incoming {
@@ -35,14 +38,29 @@ impl Incoming {
         first: Option<Frame<Bytes>>,
         length: Option<u64>,
         trace: Trace,
+        now: Instant,
     ) -> Incoming {
-        Incoming { lease: Some(lease), first, left: length, trace, silent_since: None }
+        let watched = Watched::begin(
+            &lease.pooled().hooks,
+            &lease.conn().established,
+            now.into_std(),
+            trace.timeouts.read,
+        );
+        Incoming { lease: Some(lease), first, left: length, trace, silent_since: None, watched }
     }
 
     pub(crate) fn poll_frame(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let frame = self.poll_next(cx);
+        if let (Some(watched), Some(lease)) = (&self.watched, &self.lease) {
+            watched.step(&lease.pooled().hooks, frame.is_pending());
+        }
+        frame
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         if let Some(first) = self.first.take() {
             self.count(&first);
             return Poll::Ready(Some(Ok(first)));
@@ -65,7 +83,7 @@ impl Incoming {
             }
             Ok(_) => {
                 self.finish_if_complete();
-                self.lease = None;
+                drop(self.take_lease());
                 Poll::Ready(None)
             }
             Err(error) => Poll::Ready(Some(Err(error))),
@@ -116,8 +134,10 @@ impl Incoming {
     }
 
     fn finish_if_complete(&mut self) {
-        let complete = |lease: &mut ConnectionLease| lease.conn().wire.exchange.response_complete();
-        if let Some(lease) = self.lease.take_if(complete) {
+        let complete = |lease: &ConnectionLease| lease.conn().wire.exchange.response_complete();
+        if self.lease.as_ref().is_some_and(complete)
+            && let Some(lease) = self.take_lease()
+        {
             release(lease, &self.trace.key, Instant::now());
         }
     }
@@ -128,16 +148,25 @@ impl Incoming {
     }
 
     fn close(&mut self, reason: CloseReason) {
-        if let Some(lease) = self.lease.take() {
+        if let Some(lease) = self.take_lease() {
             lease.release(Verdict::Close(reason));
         }
+    }
+
+    /// The connection, which nobody holds by this body any more.
+    fn take_lease(&mut self) -> Option<ConnectionLease> {
+        let lease = self.lease.take()?;
+        if let Some(watched) = self.watched.take() {
+            watched.end(&lease.pooled().hooks);
+        }
+        Some(lease)
     }
 }
 
 impl Drop for Incoming {
     /// What is left is read to its end if it is small enough to cost less than a new connection.
     fn drop(&mut self) {
-        let Some(lease) = self.lease.take() else { return };
+        let Some(lease) = self.take_lease() else { return };
         let drain = self.trace.key.policy().drain;
         let wire = &lease.conn().wire;
         let small = wire.exchange.remaining().is_none_or(|left| left <= drain.bytes);

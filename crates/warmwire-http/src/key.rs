@@ -218,6 +218,8 @@ pub(crate) struct HttpCounters {
     pub(crate) lost_not_idempotent: AtomicU64,
     pub(crate) lost_body_taken: AtomicU64,
     pub(crate) lost_fresh: AtomicU64,
+    /// Held unread now.
+    pub(crate) held: AtomicU64,
 }
 
 impl Key {

@@ -35,6 +35,7 @@ mod dial;
 mod error;
 mod event;
 mod forward;
+mod held;
 mod idle_limit;
 mod incoming;
 mod key;
@@ -77,7 +78,7 @@ pub use response::{ConnectionInfo, Response, Timings};
 pub use stats::{ClosedCounts, OriginStats, RetryOutcomes, Stats, TimeoutCounts};
 pub use url::IntoUri;
 pub use warmwire_net::{
-    BoxFuture, Connect, ConnectTarget, Destination, Io, Proxy, ProxyError, ProxyRules, Resolve,
-    SystemResolver, Tls, TlsVersion,
+    BoxFuture, CertificateChain, Connect, ConnectTarget, Destination, Io, Proxy, ProxyError,
+    ProxyRules, Resolve, SystemResolver, Tls, TlsVersion,
 };
 pub use warmwire_pool::{CloseReason, ConnectionId, Scheduling};

@@ -34,6 +34,7 @@ pub(crate) struct Policy {
     pub(crate) retry_budget: f64,
     /// Whether an `Idempotency-Key` header marks a request as idempotent.
     pub(crate) idempotency_key: bool,
+    pub(crate) held_after: Option<Duration>,
     pub(crate) drain: Drain,
     pub(crate) redirects: RedirectPolicy,
     pub(crate) h1: warmwire_h1::Limits,
@@ -82,6 +83,7 @@ impl Default for Policy {
             learn_idle_limit: true,
             retry_budget: 0.2,
             idempotency_key: false,
+            held_after: Some(Duration::from_secs(30)),
             drain: Drain { bytes: 64 * 1024, time: Duration::from_millis(50) },
             redirects: RedirectPolicy::none(),
             h1: warmwire_h1::Limits::default(),
@@ -103,6 +105,7 @@ impl Policy {
 pub(crate) struct Own {
     pub(crate) timeouts: OwnTimeouts,
     pub(crate) redirects: Option<RedirectPolicy>,
+    pub(crate) early_data: Option<bool>,
     /// In place of the agent's default headers, after a redirect to another origin.
     pub(crate) defaults: Option<HeaderMap>,
 }

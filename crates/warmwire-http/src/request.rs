@@ -158,6 +158,15 @@ impl RequestBuilder {
         self.with(|request| request.idempotent = Some(idempotent))
     }
 
+    /// Whether the request may be sent within the TLS handshake, where
+    /// [`Tls::early_data`] is on, and so might be done twice by somebody who recorded it. Without
+    /// this, GET, HEAD, OPTIONS and TRACE are (RFC 9110, section 9.2.1). `true` lets other
+    /// [idempotent](Self::idempotent) requests be too; requests that are not, requests with a body
+    /// and repeats never are.
+    pub fn early_data(self, allowed: bool) -> RequestBuilder {
+        self.with(|request| request.own.get_or_insert_default().early_data = Some(allowed))
+    }
+
     /// Goes over the Unix socket at `path`; the URL tells `Host` and path. On Linux a path that
     /// begins with `@` names an abstract socket.
     pub fn unix_socket(self, path: impl Into<PathBuf>) -> RequestBuilder {

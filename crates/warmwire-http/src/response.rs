@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -18,6 +18,7 @@ use warmwire_pool::ConnectionId;
 
 use crate::body::Body;
 use crate::error::{Error, ErrorKind, Phase, Sent};
+use crate::held::Reading;
 use crate::key::OriginName;
 use crate::redirect::{Hop, Redirected};
 
@@ -70,8 +71,35 @@ pub(crate) struct Established {
     pub(crate) origin: OriginName,
     pub(crate) local: Option<SocketAddr>,
     pub(crate) remote: Option<SocketAddr>,
-    pub(crate) tls: Option<TlsInfo>,
     pub(crate) phases: Phases,
+    /// How far the reader of the response under way is.
+    pub(crate) reading: Reading,
+    tls: Option<TlsInfo>,
+    /// Of a handshake that was done only with the first exchange, whose request was early data.
+    late_tls: OnceLock<TlsInfo>,
+}
+
+impl Established {
+    pub(crate) fn new(
+        origin: OriginName,
+        local: Option<SocketAddr>,
+        remote: Option<SocketAddr>,
+        tls: Option<TlsInfo>,
+        phases: Phases,
+    ) -> Established {
+        let (reading, late_tls) = (Reading::default(), OnceLock::new());
+        Established { origin, local, remote, phases, reading, tls, late_tls }
+    }
+
+    fn tls(&self) -> Option<&TlsInfo> {
+        self.late_tls.get().or(self.tls.as_ref())
+    }
+
+    /// Notes how a handshake ended that was still under way when the connection was made.
+    pub(crate) fn note_handshake(&self, info: TlsInfo) {
+        // There is one handshake, so whoever was first has said the same.
+        let _ = self.late_tls.set(info);
+    }
 }
 
 /// The connection that an exchange used.
@@ -134,17 +162,23 @@ impl ConnectionInfo {
 
     /// The TLS version; `None` without TLS.
     pub fn tls_version(&self) -> Option<TlsVersion> {
-        self.established.tls.as_ref().map(|tls| tls.version)
+        self.established.tls().map(|tls| tls.version)
     }
 
     /// The protocol that ALPN agreed on; `None` without TLS or when the server chose none.
     pub fn alpn(&self) -> Option<&str> {
-        self.established.tls.as_ref()?.alpn.as_deref()
+        self.established.tls()?.alpn.as_deref()
     }
 
     /// Whether its handshake resumed a TLS session; `false` without TLS.
     pub fn resumed(&self) -> bool {
-        self.established.tls.as_ref().is_some_and(|tls| tls.resumed)
+        self.established.tls().is_some_and(|tls| tls.resumed)
+    }
+
+    /// Whether the request was sent within the handshake and the server took it; see
+    /// [`Tls::early_data`](crate::Tls::early_data).
+    pub fn early_data(&self) -> bool {
+        !self.reused && self.established.tls().is_some_and(|tls| tls.early_data)
     }
 }
 

@@ -21,8 +21,9 @@ use crate::trace::Trace;
 
 /// A connection that was lost before a byte of the response came.
 pub(crate) struct Loss {
-    /// On a fresh one it is no race with an idle server: the request itself may be the cause.
-    reused: bool,
+    /// Whether the request itself cannot be the cause: the connection was reused, so it was a race
+    /// with an idle server, or the request was only too early.
+    excused: bool,
     /// Of the origin, up to now.
     requests: Requests,
 }
@@ -30,14 +31,23 @@ pub(crate) struct Loss {
 impl Loss {
     /// Of the lease that is about to be given back; what there is to learn of it is learned.
     pub(crate) fn of(lease: &ConnectionLease) -> Loss {
-        let known = lease.lease();
-        if known.reused() {
+        let reused = lease.lease().reused();
+        if reused {
             release::idle_time_ended(lease);
         }
-        let origin = known.origin();
+        Loss::with(lease, reused)
+    }
+
+    /// Of a connection that is given up since its server does not take a request as early data.
+    pub(crate) fn too_early(lease: &ConnectionLease) -> Loss {
+        Loss::with(lease, true)
+    }
+
+    fn with(lease: &ConnectionLease, excused: bool) -> Loss {
+        let origin = lease.lease().origin();
         let count = lease.pooled().read(|pool| pool.counters(origin).map_or(0, |of| of.requests));
         let requests = Requests { incarnation: origin.number(), count };
-        Loss { reused: known.reused(), requests }
+        Loss { excused, requests }
     }
 }
 
@@ -128,7 +138,7 @@ fn allow(
     body: Option<Body>,
 ) -> Result<Body, Obstacle> {
     let key = &trace.key;
-    if !loss.reused {
+    if !loss.excused {
         return Err(Obstacle::Fresh);
     }
     if sent != Sent::No && !request.is_idempotent(key) {

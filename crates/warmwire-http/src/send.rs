@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use http::{HeaderMap, Method, StatusCode, Uri};
+use http::{HeaderMap, Method, StatusCode, Uri, header};
 use tokio::time::Instant;
 use warmwire_h1::{Received, RequestError, RequestHead, ResponseHead, Sent, Target};
 use warmwire_pool::{CloseReason, Verdict};
@@ -28,7 +28,7 @@ use crate::response::Response;
 use crate::retry::{self, Loss};
 use crate::route::OwnRoute;
 use crate::trace::{Timer, Trace, close_reason, deadline, earlier, is_lost};
-use crate::wire::Fault;
+use crate::wire::{self, Fault};
 
 /// All of a request but its body.
 #[derive(Clone, Debug)]
@@ -111,6 +111,14 @@ impl RequestParts {
         match (&self.base, &self.unix) {
             (Some(base), None) => Ok(base.key.address()),
             (_, unix) => Address::of(self.authority(), unix.as_deref()),
+        }
+    }
+
+    /// Whether it may be sent within a TLS handshake, if it has no body.
+    fn may_be_early(&self, key: &Key) -> bool {
+        match self.own.as_ref().and_then(|own| own.early_data) {
+            Some(wanted) => wanted && self.is_idempotent(key),
+            None => self.method.is_safe(),
         }
     }
 
@@ -200,6 +208,8 @@ pub(crate) fn send(
         }
         // The agent is held to the end: when its last handle goes, its pool is closed.
         let core = agent.core();
+        let mut body = body;
+        check_framing(core, &request, &mut body)?;
         let (acquired, key) =
             request.acquire(core, started).map_err(|error| watch.failed(error))?;
         let mut trace = Trace {
@@ -224,25 +234,46 @@ pub(crate) fn send(
                 watch.over(Box::pin(retry::repeat(core, &request, spare, trace, *failed))).await
             }
         };
-        // What follows on a redirect are requests of their own.
-        watch.ended(&end);
         active.end();
-        match onward(agent, request, spare, end, started) {
+        match onward(agent, request, spare, end, started, watch) {
             ControlFlow::Break(end) => end,
             ControlFlow::Continue(following) => following.await,
         }
     }
 }
 
-/// Begins to follow the redirect that a response may be, or to read what a proxy says. No part of `send`, whose future would then
-/// have room for the response.
+/// Refuses a request whose own framing headers do not fit its body before it takes a connection from
+/// others. What else can be wrong is rarer, and found when the request is encoded.
+fn check_framing(core: &Core, request: &RequestParts, body: &mut Body) -> Result<(), Error> {
+    let framing = [header::CONTENT_LENGTH, header::TRANSFER_ENCODING];
+    if !framing.iter().any(|name| request.headers.contains_key(name)) {
+        return Ok(());
+    }
+    let head = RequestHead {
+        method: &request.method,
+        target: target(request),
+        host: host(request.authority()),
+        headers: &request.headers,
+        defaults: &core.hooks.config.default_headers,
+    };
+    wire::check(&head, body).map_err(|error| {
+        Error::request(ErrorKind::InvalidRequest, error.to_string()).with_source(error)
+    })
+}
+
+/// Begins to follow the redirect that a response may be, or to read what a proxy says.
+///
+/// No part of `send`, whose future would have room for the response if that were borrowed in it.
 fn onward(
     agent: Agent,
     request: RequestParts,
     spare: Option<Body>,
     end: Result<Response, Error>,
     started: Instant,
+    watch: observe::Watch,
 ) -> ControlFlow<Result<Response, Error>, Following> {
+    // What follows on a redirect are requests of their own.
+    watch.ended(&end);
     let response = match end {
         Ok(response) if response.status().is_redirection() => response,
         Ok(response) if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
@@ -275,6 +306,8 @@ pub(crate) fn exchange(
     trace: &mut Trace,
     repeatable: bool,
 ) -> impl Future<Output = Result<Response, Box<Failed>>> + Send {
+    let early = || repeatable && request.may_be_early(&trace.key) && body.is_empty();
+    lease.conn_mut().allow_early_data(early);
     let started = start(core, &mut lease, request, body, trace);
     async move {
         if let Err(error) = started {
@@ -290,6 +323,9 @@ pub(crate) fn exchange(
         match end.await {
             End::Head(head) if repeatable && is_late_goodbye(&lease, &head) => {
                 Err(answered_too_late(lease, trace))
+            }
+            End::Head(head) if repeatable && is_too_early(&lease, &head) => {
+                Err(sent_too_early(lease, trace))
             }
             End::Head(head) => Ok(respond(lease, trace, head)),
             End::Fault(fault) => Err(fail(lease, trace, fault)),
@@ -429,6 +465,19 @@ fn answered_too_late(lease: ConnectionLease, trace: &Trace) -> Box<Failed> {
     Box::new(Failed { error: trace.error(error), loss, unused_body: None })
 }
 
+/// RFC 8470, 5.2: the request was early data, and may be sent again when the handshake is done.
+fn is_too_early(lease: &ConnectionLease, head: &ResponseHead) -> bool {
+    head.status == StatusCode::TOO_EARLY && lease.conn().is_early()
+}
+
+fn sent_too_early(lease: ConnectionLease, trace: &Trace) -> Box<Failed> {
+    let loss = Some(Loss::too_early(&lease));
+    lease.release(Verdict::Close(CloseReason::PeerAsked));
+    let text = "the server does not take the request within the handshake (425)";
+    let error = Error::new(ErrorKind::ConnectionClosed, Phase::Head, text).with_sent(Sent::Maybe);
+    Box::new(Failed { error: trace.error(error), loss, unused_body: None })
+}
+
 fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> {
     let (phase, sent) = state(lease.conn());
     let wire = &mut lease.conn_mut().wire;
@@ -447,6 +496,7 @@ fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> 
 /// connection is given back before the caller sees the response.
 fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: Box<ResponseHead>) -> Response {
     let now = Instant::now();
+    lease.conn_mut().note_handshake();
     let wire = &mut lease.conn_mut().wire;
     // An answer before the request was sent to its end: what was sent by then counts.
     let sent_at = wire.progress().last.min(now);
@@ -458,7 +508,9 @@ fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: Box<ResponseHead
             release(lease, &trace.key, now);
             first.and_then(|frame| frame.into_data().ok()).map_or_else(Body::empty, Body::from)
         }
-        false => Body::incoming(Incoming::new(lease, first, head.body.length(), trace.clone())),
+        false => {
+            Body::incoming(Incoming::new(lease, first, head.body.length(), trace.clone(), now))
+        }
     };
     let connection = trace.connection.take();
     let connection = connection.expect("`checkout` has noted the connection that was used");

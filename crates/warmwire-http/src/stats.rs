@@ -30,15 +30,29 @@ pub(crate) fn count(core: &Core, key: &Key, which: impl Fn(&HttpCounters) -> &At
 
 /// What goes on at an origin, for the texts of errors.
 pub(crate) fn situation(core: &Core, key: &Key) -> String {
-    let (counters, until) = core.read(|pool| {
+    let (counters, until, oldest, unread) = core.read(|pool| {
         let origin = pool.find(&key.address());
         let counters = origin.and_then(|origin| pool.counters(origin)).cloned();
-        (counters, origin.and_then(|origin| pool.backing_off(origin)))
+        let in_use = || pool.connections().filter(|(_, of)| Some(of.origin) == origin);
+        let oldest = in_use().filter_map(|(_, of)| of.in_use_since).min();
+        let unread = in_use().filter(|(_, of)| {
+            let established = of.connection.established.as_ref();
+            of.leased > 0 && established.is_some_and(|of| of.reading.is_under_way())
+        });
+        let backing_off = origin.and_then(|origin| pool.backing_off(origin));
+        (counters, backing_off, oldest, unread.count())
     });
     let Counters { active, idle, connecting, waiting, .. } = counters.unwrap_or_default();
     let mut text = format!(
         "{active} in use, {idle} idle, {connecting} being opened; requests waiting: {waiting}"
     );
+    if let Some(oldest) = oldest {
+        let age = core.hooks.now().saturating_duration_since(oldest);
+        text.push_str(&format!("; in use for the longest: {age:.1?}"));
+    }
+    if unread > 0 {
+        text.push_str(&format!("; responses not read to their end: {unread}"));
+    }
     if let Some(until) = until {
         let left = until.saturating_duration_since(core.hooks.now());
         text.push_str(&format!("; the last dial failed, the next one is due in {left:.0?}"));
@@ -129,6 +143,8 @@ pub struct OriginStats {
     pub active: usize,
     /// Connections being opened now.
     pub connecting: usize,
+    /// Responses held unread now for longer than [`held_after`](crate::AgentBuilder::held_after).
+    pub held: usize,
     /// Requests that wait now for a connection to be freed.
     pub waiting: usize,
     /// The most connections that were open at once.
@@ -197,7 +213,7 @@ impl OriginStats {
 impl Serialize for OriginStats {
     /// What was counted, and what follows from it.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut told = serializer.serialize_struct("OriginStats", 25)?;
+        let mut told = serializer.serialize_struct("OriginStats", 26)?;
         told.serialize_field("opened", &self.opened)?;
         told.serialize_field("open_errors", &self.open_errors)?;
         told.serialize_field("closed", &self.closed)?;
@@ -214,6 +230,7 @@ impl Serialize for OriginStats {
         told.serialize_field("idle", &self.idle)?;
         told.serialize_field("active", &self.active)?;
         told.serialize_field("connecting", &self.connecting)?;
+        told.serialize_field("held", &self.held)?;
         told.serialize_field("waiting", &self.waiting)?;
         told.serialize_field("max_open", &self.max_open)?;
         told.serialize_field("max_active", &self.max_active)?;
@@ -321,6 +338,7 @@ fn origin_stats(pool: &Counters, http: &HttpCounters, incarnation: u64) -> Origi
         idle: pool.idle,
         active: pool.active,
         connecting: pool.connecting,
+        held: usize::try_from(read(&http.held)).unwrap_or(usize::MAX),
         waiting: pool.waiting,
         max_open: pool.max_open,
         max_active: pool.max_active,
@@ -380,6 +398,9 @@ impl fmt::Display for Stats {
 fn write_trouble(f: &mut fmt::Formatter<'_>, name: &str, stats: &OriginStats) -> fmt::Result {
     if stats.retry_outcomes != RetryOutcomes::default() {
         write!(f, "\n{name}: requests that lost their connection: {}", stats.retry_outcomes)?;
+    }
+    if stats.held > 0 {
+        write!(f, "\n{name}: responses held unread: {}", stats.held)?;
     }
     if let Some(limit) = stats.learned_idle_limit {
         write!(f, "\n{name}: closes idle connections; kept for {limit:.1?} at most")?;

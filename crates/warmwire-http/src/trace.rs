@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use warmwire_h1::{Cut, Limits, ResponseErrorKind, Sent};
-use warmwire_net::is_tls_alert;
+use warmwire_net::{ConnectFault, is_certificate_error, is_tls_alert};
 use warmwire_pool::CloseReason;
 
 use crate::core::Core;
+use crate::dial;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::key::{HttpCounters, Key, OriginName};
 use crate::policy::Timeouts;
@@ -152,6 +153,12 @@ fn limit_hit(kind: ResponseErrorKind, limits: Option<&Limits>) -> String {
 
 fn explain(fault: Fault, sent: Sent, phase: Phase, limits: Option<&Limits>) -> Error {
     match fault {
+        // The handshake of a connection that takes early data ends within its first exchange.
+        Fault::Io { error, .. } if is_certificate_error(&error) => {
+            let fault = ConnectFault::handshake(error);
+            let (kind, what) = dial::explain(&fault);
+            Error::new(kind, phase, format!("{what}: {fault}"))
+        }
         Fault::Io { error, .. } if is_tls_alert(&error) => {
             let text = format!("the server ended the TLS session: {error}");
             Error::new(ErrorKind::Tls, phase, text).with_source(error)

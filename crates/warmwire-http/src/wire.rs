@@ -76,6 +76,22 @@ struct Outgoing {
     flushed: bool,
 }
 
+/// What the body is sent as.
+fn length(head: &RequestHead<'_>, body: &mut Body) -> BodyLength {
+    match body.exact_length() {
+        // A declared length of zero differs from none: a caller may mean it.
+        Some(0) if body.is_empty() => BodyLength::None,
+        Some(length) => BodyLength::Known(length),
+        // A caller may know what its stream does not.
+        None => declared(head).map_or(BodyLength::Chunked, BodyLength::Known),
+    }
+}
+
+/// Whether the request could be sent as it is, without sending it.
+pub(crate) fn check(head: &RequestHead<'_>, body: &mut Body) -> Result<(), RequestError> {
+    Exchange::new(Limits::default()).start(head, length(head, body), &mut BytesMut::new())
+}
+
 fn declared(head: &RequestHead<'_>) -> Option<u64> {
     head.headers.get(http::header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
 }
@@ -131,13 +147,7 @@ impl Wire {
         mut body: Body,
         now: Instant,
     ) -> Result<(), RequestError> {
-        let length = match body.exact_length() {
-            // A declared length of zero differs from none: a caller may mean it.
-            Some(0) if body.is_empty() => BodyLength::None,
-            Some(length) => BodyLength::Known(length),
-            // A caller may know what its stream does not.
-            None => declared(head).map_or(BodyLength::Chunked, BodyLength::Known),
-        };
+        let length = length(head, &mut body);
         self.exchange = Exchange::new(limits);
         self.body = body;
         self.body_begun = false;
@@ -161,6 +171,11 @@ impl Wire {
     /// Whether there is more to send and somebody to send it to.
     pub(crate) fn is_sending(&self) -> bool {
         self.broken.is_none() && !self.progress.complete
+    }
+
+    /// Why sending has stopped early, for a caller who knows that no answer can come.
+    pub(crate) fn take_broken(&mut self) -> Option<Fault> {
+        self.broken.take().map(|error| Fault::Io { error, writing: true })
     }
 
     /// Sends what can be sent. `Ready` when the request is complete or sending has broken off.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustls::CertificateError;
 
+use crate::tls::refusal;
 use crate::{Phases, ProxyAnswer, TlsError};
 
 /// The part of opening a connection that was under way.
@@ -32,6 +33,8 @@ pub enum CertificateFault {
     WrongName,
     /// No root that is trusted here has signed it.
     UnknownIssuer,
+    /// A [pin](crate::Tls::pin) refused it.
+    Pin,
     /// Anything else: not yet valid, revoked, a broken signature, …
     Other,
 }
@@ -101,11 +104,16 @@ pub struct ConnectError {
 }
 
 impl ConnectFault {
-    pub(crate) fn handshake(error: io::Error) -> ConnectFault {
+    /// Of an error that ended a handshake.
+    pub fn handshake(error: io::Error) -> ConnectFault {
         let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         let Some(rustls::Error::InvalidCertificate(certificate)) = tls else {
             return ConnectFault::Tls(error);
         };
+        if let Some(why) = refusal(certificate) {
+            let error = io::Error::new(error.kind(), why.to_owned());
+            return ConnectFault::Certificate(CertificateFault::Pin, error);
+        }
         let fault = match certificate {
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
                 CertificateFault::Expired

@@ -27,7 +27,9 @@ pub use proxy::{Destination, Proxy, ProxyAnswer, ProxyError, ProxyRules};
 pub use resolve::{Resolve, SystemResolver};
 pub use socket::SocketOptions;
 pub use stream::{Io, Quiet, Socket, Stream};
-pub use tls::{Tls, TlsError, TlsInfo, TlsVersion, is_tls_alert};
+pub use tls::{
+    CertificateChain, Tls, TlsError, TlsInfo, TlsVersion, is_certificate_error, is_tls_alert,
+};
 
 /// A boxed future, as the traits [`Connect`] and [`Resolve`] return it.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -10,6 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
+use crate::tls::{self, TlsInfo};
+
 /// A caller's own byte stream, as a [`Connect`](crate::Connect) may return it.
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
@@ -83,6 +85,32 @@ impl Stream {
     /// Whether bytes that have come may be TLS records without application data.
     pub fn is_tls(&self) -> bool {
         matches!(self, Stream::Tls(_) | Stream::Plain(Socket::Tls(_)))
+    }
+
+    /// Whether the TLS handshake is still under way. With early data a stream may be written to
+    /// before its end, and reads wait for it.
+    pub fn is_handshaking(&self) -> bool {
+        match self {
+            Stream::Plain(_) => false,
+            Stream::Tls(tls) => tls.get_ref().1.is_handshaking(),
+        }
+    }
+
+    /// Finishes a handshake that [is under way](Self::is_handshaking).
+    ///
+    /// # Errors
+    ///
+    /// What the handshake fails with.
+    pub fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(self).poll_flush(cx)
+    }
+
+    /// What the handshake agreed on, if it is done.
+    pub fn tls_info(&self) -> Option<TlsInfo> {
+        match self {
+            Stream::Tls(tls) if !self.is_handshaking() => Some(tls::info(tls)),
+            _ => None,
+        }
     }
 
     /// Registers the socket with the runtime that this is called on, in place of the one that it

@@ -17,7 +17,11 @@ use self::settings::{Settings, server_name};
 use crate::{ConnectFault, Socket};
 
 mod danger;
+mod pin;
 mod settings;
+
+pub use self::pin::CertificateChain;
+pub(crate) use self::pin::refusal;
 
 /// A version of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +51,8 @@ pub struct TlsInfo {
     pub alpn: Option<Box<str>>,
     /// Whether a session was resumed, which spares the certificate and most of the cryptography.
     pub resumed: bool,
+    /// Whether the server took early data.
+    pub early_data: bool,
 }
 
 /// Whether an error of a stream is the peer's word that it ends the TLS session: with TLS 1.3 a server
@@ -54,6 +60,12 @@ pub struct TlsInfo {
 pub fn is_tls_alert(error: &std::io::Error) -> bool {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     matches!(inner, Some(rustls::Error::AlertReceived(_)))
+}
+
+/// Whether an error of a stream says that the server's certificate was not accepted.
+pub fn is_certificate_error(error: &std::io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(inner, Some(rustls::Error::InvalidCertificate(_)))
 }
 
 /// TLS settings that cannot be used.
@@ -77,7 +89,8 @@ impl std::error::Error for TlsError {}
 /// # Defaults
 ///
 /// The platform's roots and its verifier (which also looks at revocation where the platform
-/// does), no client certificate, TLS 1.2 and 1.3, server name indication, 256 sessions.
+/// does), no client certificate, TLS 1.2 and 1.3, server name indication, 256 sessions; no pins, no
+/// key log, no early data.
 #[derive(Clone)]
 pub struct Tls(Arc<Domain>);
 
@@ -168,6 +181,61 @@ impl Tls {
         self.with(|settings| settings.accept_any = true)
     }
 
+    /// Asks `pin` about each certificate that was verified as usual; what it refuses fails the
+    /// handshake, with its text. Several pins must all agree.
+    ///
+    /// A resumed session asks nobody again: the sessions of a `Tls` begin with handshakes that its
+    /// pins have seen.
+    #[must_use]
+    pub fn pin(
+        self,
+        pin: impl Fn(&CertificateChain<'_>) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Tls {
+        self.with(|settings| settings.pins.push(Arc::new(pin)))
+    }
+
+    /// Accepts, of the certificates that were verified as usual, only those with one of these
+    /// public keys: SHA-256 of the key in base64, `sha256/BBBB…`, or `sha256//BBBB…` as curl has
+    /// it. Name a second key that is kept ready, or a lost key locks everybody out.
+    #[must_use]
+    pub fn pin_public_keys<'a>(self, keys: impl IntoIterator<Item = &'a str>) -> Tls {
+        let pin = pin::public_keys(keys);
+        self.with(|settings| match pin {
+            Ok(pin) => settings.pins.push(pin),
+            Err(error) => {
+                settings.invalid.get_or_insert(error);
+            }
+        })
+    }
+
+    /// Writes the keys of each session to the file that the variable `SSLKEYLOGFILE` names when the
+    /// settings are first used, for programs such as Wireshark; whoever has that file can read all
+    /// that was sent. Default `false`: the variable alone does nothing.
+    #[must_use]
+    pub fn key_log(self, on: bool) -> Tls {
+        self.with(|settings| settings.key_log = on)
+    }
+
+    /// Sends requests that are fit for it (safe ones without a body, unless they say otherwise) within the first flight of a resumed TLS 1.3 handshake
+    /// (RFC 8446, section 2.3), which spares a round trip. Default `false`: somebody who records
+    /// that flight can send it to the server once more, so only requests may travel in it that do
+    /// no harm when they are done twice (RFC 8470).
+    ///
+    /// If the server does not take early data, it is sent again within the connection when the
+    /// handshake is done. A handshake that can carry early data is done with the connection's first
+    /// request, and is bounded by that request's timers.
+    #[must_use]
+    pub fn early_data(self, on: bool) -> Tls {
+        self.with(|settings| settings.early_data = on)
+    }
+
+    /// A configuration of rustls as it is: another crypto provider, another verifier, keys in
+    /// hardware. ALPN, SNI, sessions, and the key log and early data if they are on, are set by the
+    /// options here; those that would change trust are refused beside it.
+    pub fn from_rustls(config: ClientConfig) -> Tls {
+        Tls::of(Settings { base: Some(Arc::new(config)), ..Settings::default() })
+    }
+
     /// Checks the settings, without looking at the platform's roots.
     ///
     /// # Errors
@@ -175,15 +243,7 @@ impl Tls {
     /// Says which PEM text holds no certificate or key, that a certificate and a key do not belong
     /// together, which versions make no range, or which name cannot be a server's.
     pub fn check(&self) -> Result<(), TlsError> {
-        let settings = &self.0.settings;
-        settings.own_roots()?;
-        if let Some(name) = &settings.server_name {
-            server_name(name)?;
-        }
-        // Made for what rustls says of it, such as whether certificate and key belong together.
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let verifier = Arc::new(danger::AcceptAny::new(provider.clone()));
-        settings.config(provider, verifier).map(|_| ())
+        self.0.settings.check()
     }
 
     pub(crate) async fn handshake(
@@ -197,7 +257,8 @@ impl Tls {
         let config = config.as_ref().map_err(|error| ConnectFault::Settings(error.clone()))?;
         let name = settings.server_name.as_deref().unwrap_or(host);
         let name = server_name(name).map_err(ConnectFault::Settings)?;
-        let connecting = TlsConnector::from(config.clone()).connect(name, socket);
+        let connector = TlsConnector::from(config.clone()).early_data(settings.early_data);
+        let connecting = connector.connect(name, socket);
         let stream = connecting.await.map_err(ConnectFault::handshake)?;
         let info = info(&stream);
         Ok((stream, info))
@@ -237,11 +298,14 @@ impl fmt::Debug for Tls {
             .field("identity", &settings.identity.is_some())
             .field("versions", &settings.versions)
             .field("accept_any", &settings.accept_any)
+            .field("pins", &settings.pins.len())
+            .field("key_log", &settings.key_log)
+            .field("early_data", &settings.early_data)
             .finish_non_exhaustive()
     }
 }
 
-fn info(stream: &TlsStream<Socket>) -> TlsInfo {
+pub(crate) fn info(stream: &TlsStream<Socket>) -> TlsInfo {
     let session = stream.get_ref().1;
     TlsInfo {
         version: match session.protocol_version() {
@@ -250,5 +314,6 @@ fn info(stream: &TlsStream<Socket>) -> TlsInfo {
         },
         alpn: session.alpn_protocol().map(|name| String::from_utf8_lossy(name).into()),
         resumed: session.handshake_kind() == Some(HandshakeKind::Resumed),
+        early_data: session.is_early_data_accepted(),
     }
 }

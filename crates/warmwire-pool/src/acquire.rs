@@ -167,6 +167,9 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             idle_since,
             idle_for,
         };
+        if connection.leased == 0 {
+            connection.lent_at = now;
+        }
         connection.leased += 1;
         connection.requests += u64::from(counted);
         let origin = connection.origin;

@@ -231,6 +231,7 @@ pub(crate) fn new_connection<C>(
         max_requests: limits.max_requests_per_connection.map_or(u64::MAX, |max| max.max(1)),
         peer_max_requests: u64::MAX,
         opened_at: now,
+        lent_at: now,
         last_used: now,
         idle_deadline: limits.idle_timeout.and_then(|timeout| now.checked_add(timeout)),
         lifetime_deadline: limits

@@ -23,6 +23,8 @@ pub struct ConnectionView<'a, C> {
     pub opened_at: Instant,
     /// Since when nobody uses it; `None` while it is lent.
     pub idle_since: Option<Instant>,
+    /// Since when somebody uses it; `None` while it is idle.
+    pub in_use_since: Option<Instant>,
     /// Slots that it lends in all.
     pub slots: usize,
     /// Slots that are lent now.
@@ -47,6 +49,8 @@ pub(crate) struct Connection<C> {
     /// The count of requests at which the peer said that it would take no more.
     pub(crate) peer_max_requests: u64,
     pub(crate) opened_at: Instant,
+    /// When it was lent while nobody used it.
+    pub(crate) lent_at: Instant,
     /// When the last use ended, or the dial.
     pub(crate) last_used: Instant,
     pub(crate) idle_deadline: Option<Instant>,

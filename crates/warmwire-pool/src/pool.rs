@@ -116,6 +116,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
                 connection: &connection.inner,
                 opened_at: connection.opened_at,
                 idle_since: idle.then_some(connection.last_used),
+                in_use_since: (connection.leased > 0).then_some(connection.lent_at),
                 slots: connection.slots,
                 leased: connection.leased,
                 requests: connection.requests,

@@ -37,6 +37,11 @@ impl Identity {
         self.key.serialize_pem().into_bytes()
     }
 
+    /// The certificate in DER.
+    pub fn certificate_der(&self) -> &[u8] {
+        &self.certificate
+    }
+
     fn key_der(&self) -> PrivateKeyDer<'static> {
         PrivatePkcs8KeyDer::from(self.key.serialize_der()).into()
     }
@@ -107,6 +112,14 @@ impl Certificates {
     pub fn server_tls12(&self) -> ServerTls {
         let identity = self.identity(&["localhost", "127.0.0.1"]);
         self.configure(&identity, false, &[&rustls::version::TLS12])
+    }
+
+    /// A server that takes early data of this many bytes.
+    pub fn server_with_early_data(&self, bytes: u32) -> ServerTls {
+        let ServerTls(config) = self.server();
+        let mut config = Arc::unwrap_or_clone(config);
+        config.max_early_data_size = bytes;
+        ServerTls(Arc::new(config))
     }
 
     /// A server that talks only to clients with a certificate of this authority.

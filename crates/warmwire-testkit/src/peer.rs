@@ -17,6 +17,7 @@ pub struct Peer {
     transport: Transport,
     buffer: BytesMut,
     number: usize,
+    early: usize,
     open: Open,
 }
 
@@ -31,7 +32,7 @@ impl Drop for Open {
 
 impl Peer {
     pub(crate) fn new(transport: Transport, number: usize, tally: Tally) -> Peer {
-        Peer { transport, buffer: BytesMut::new(), number, open: Open(tally) }
+        Peer { transport, buffer: BytesMut::new(), number, early: 0, open: Open(tally) }
     }
 
     /// The same connection on another transport, or none.
@@ -39,8 +40,15 @@ impl Peer {
         self,
         change: impl AsyncFnOnce(Transport) -> Option<Transport>,
     ) -> Option<Peer> {
-        let Peer { transport, buffer, number, open } = self;
-        Some(Peer { transport: change(transport).await?, buffer, number, open })
+        let Peer { transport, mut buffer, number, open, .. } = self;
+        let mut transport = change(transport).await?;
+        let early = transport.take_early_data(&mut buffer);
+        Some(Peer { transport, buffer, number, early, open })
+    }
+
+    /// How many bytes came within the TLS handshake.
+    pub fn early_data(&self) -> usize {
+        self.early
     }
 
     /// The connection's number, from 0 in the order of their accept.

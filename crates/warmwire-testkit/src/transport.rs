@@ -1,10 +1,11 @@
 //! The streams that a server speaks on.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::BytesMut;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
@@ -18,6 +19,18 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
+    /// Takes what has come within the TLS handshake, and says how much.
+    pub(crate) fn take_early_data(&mut self, into: &mut BytesMut) -> usize {
+        let Transport::Tls(tls) = self else { return 0 };
+        let mut early = Vec::new();
+        if let Some(mut data) = tls.get_mut().1.early_data() {
+            // What has come is in memory: reading it cannot fail.
+            let _ = data.read_to_end(&mut early);
+        }
+        into.extend_from_slice(&early);
+        early.len()
+    }
+
     /// Makes the close to come a reset: the kernel drops what is unsent and sends RST.
     pub(crate) fn reset_on_close(&self) {
         let socket = match self {

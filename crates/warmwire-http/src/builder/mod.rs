@@ -51,6 +51,7 @@ pub use self::origin::OriginPolicy;
 /// | [`learn_idle_limit`](Self::learn_idle_limit) | on |
 /// | [`retry_budget`](Self::retry_budget) | 20 % of the requests |
 /// | [`idempotency_key`](Self::idempotency_key) | off |
+/// | [`held_after`](Self::held_after) | 30 s |
 /// | [`redirects`](Self::redirects) | none is followed |
 ///
 /// Most of them can be other ones for single origins: see [`for_origin`](Self::for_origin).

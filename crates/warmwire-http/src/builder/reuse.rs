@@ -1,7 +1,12 @@
-//! Stale connections: what is learned of servers, and what is sent again.
+//! Stale connections: what is learned of servers, what is sent again, and what is told of responses
+//! that nobody reads.
+
+use std::time::Duration;
 
 use super::AgentBuilder;
 use super::origin::OriginPolicy;
+#[cfg(doc)]
+use crate::event::Event;
 
 impl AgentBuilder {
     /// Whether the agent learns from when a server closes idle connections after how long it does
@@ -37,6 +42,15 @@ impl AgentBuilder {
         self
     }
 
+    /// After how long a response whose body nobody reads is reported by [`Event::Held`] and counted
+    /// in [`OriginStats::held`](crate::OriginStats::held). Such a response keeps its connection from
+    /// everybody else. Default 30 s, as [`acquire_timeout`](Self::acquire_timeout): what is held for
+    /// so long can fail another request. At least 10 ms.
+    pub fn held_after(mut self, time: impl Into<Option<Duration>>) -> Self {
+        self.policy.held_after = time.into().map(|time| time.max(SHORTEST_HELD));
+        self
+    }
+
     /// Interim responses (1xx) before the final one, at most. Default 16: a server that reports
     /// progress (102) or hints (103) sends a few.
     pub fn max_interim_responses(mut self, responses: usize) -> Self {
@@ -44,6 +58,9 @@ impl AgentBuilder {
         self
     }
 }
+
+/// The task that looks for held responses must not do so all the time.
+const SHORTEST_HELD: Duration = Duration::from_millis(10);
 
 impl OriginPolicy {
     /// [`AgentBuilder::learn_idle_limit`] for this origin.
@@ -60,6 +77,12 @@ impl OriginPolicy {
     /// [`AgentBuilder::idempotency_key`] for this origin.
     pub fn idempotency_key(self, counts: bool) -> Self {
         self.change(move |policy| policy.idempotency_key = counts)
+    }
+
+    /// [`AgentBuilder::held_after`] for this origin.
+    pub fn held_after(self, time: impl Into<Option<Duration>>) -> Self {
+        let time = time.into().map(|time| time.max(SHORTEST_HELD));
+        self.change(move |policy| policy.held_after = time)
     }
 
     /// [`AgentBuilder::max_interim_responses`] for this origin.

@@ -87,6 +87,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     agent_only!(tcp_nodelay, Kind::Flag, flag),
     agent_only!(happy_eyeballs_delay, Kind::Time, time),
     agent_only!(unix_socket, Kind::Text, text),
+    both!(held_after, Kind::TimeOrOff, time_or_off),
     both!(drain_bytes, Kind::Limit { min: 0 }, number),
     both!(drain_time, Kind::Time, time),
     both!(max_response_head, Kind::Count { min: 1 }, count),

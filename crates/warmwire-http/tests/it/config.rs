@@ -35,6 +35,7 @@ const ALL: &str = r#"{
     "tcp_nodelay": false,
     "happy_eyeballs_delay": "100ms",
     "unix_socket": "/run/a.sock",
+    "held_after": "10s",
     "drain_bytes": 1024,
     "drain_time": "5ms",
     "max_response_head": 4096,

@@ -360,6 +360,21 @@ async fn f095_requests_that_cannot_be_sent() {
     assert!(agent.stats().origins.is_empty());
 }
 
+/// It would only keep others waiting.
+#[tokio::test]
+async fn framing_that_does_not_fit_the_body_is_refused_before_a_connection_is_taken() {
+    let agent = Agent::new();
+    for (name, value) in
+        [("content-length", "5"), ("content-length", "x"), ("transfer-encoding", "gzip")]
+    {
+        // Nobody listens there, and nobody is asked.
+        let request = agent.post("http://127.0.0.1:9/").header(name, value).body("four");
+        let error = request.send().await.unwrap_err();
+        assert_is(&error, ErrorKind::InvalidRequest, Phase::Prepare, Sent::No, &[]);
+    }
+    assert_eq!((agent.stats().total.requests, agent.stats().total.open_errors), (0, 0));
+}
+
 /// A body that declares another length than it has.
 struct Lying {
     /// What it says is left.

@@ -150,3 +150,57 @@ async fn f030_an_idempotency_key_counts_where_it_was_agreed() {
     let (end, _) = lost(one, keyed).await;
     assert!(end.is_ok());
 }
+
+/// The third column of the matrix: the connection ends when a part of a streamed body has left.
+#[tokio::test]
+async fn f030_a_body_that_was_streamed_in_part_is_never_sent_again() {
+    for (method, idempotent) in [("PUT", None), ("POST", None), ("POST", Some(true))] {
+        let server = Server::tcp(|mut peer: Peer| async move {
+            let Some(request) = peer.request().await else { return };
+            peer.send(ok(&request.target)).await;
+            if peer.head().await.is_some() {
+                peer.chunk().await;
+            }
+        })
+        .await;
+        let agent = Agent::builder().idempotency_key(true).build().unwrap();
+        get(&agent, server.url("/")).await.unwrap();
+        let (pieces, body) = tokio::sync::mpsc::unbounded_channel();
+        pieces.send(Ok::<_, io::Error>("a")).unwrap();
+        let body = futures_util::stream::unfold(body, |mut body| async move {
+            body.recv().await.map(|piece| (piece, body))
+        });
+        let mut request = agent
+            .request(method.parse().unwrap(), server.url("/streamed"))
+            .header("idempotency-key", "1")
+            .body(Body::from_stream(body));
+        if let Some(idempotent) = idempotent {
+            request = request.idempotent(idempotent);
+        }
+        let error = request.send().await.unwrap_err();
+        assert_eq!((error.kind(), error.sent()), (ErrorKind::ConnectionClosed, Sent::Maybe));
+        assert_eq!(agent.stats().total.retry_outcomes.body_taken, 1, "{method}: {error}");
+        let streamed = server.counts().requests.iter().filter(|r| r.target == "/streamed").count();
+        assert_eq!(streamed, 1, "{method}");
+        drop(pieces);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn interim_responses_are_passed_over_up_to_their_limit() {
+    let server = Server::memory(|mut peer: Peer| async move {
+        while let Some(request) = peer.request().await {
+            for _ in 0..3 {
+                peer.send("HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n").await;
+            }
+            peer.send(ok(&request.target)).await;
+        }
+    });
+    let agent = |limit| {
+        Agent::builder().max_interim_responses(limit).connector(memory(&server)).build().unwrap()
+    };
+    assert_eq!(get(&agent(3), format!("{MEMORY}/x")).await.unwrap(), "/x");
+    let error = get(&agent(2), format!("{MEMORY}/x")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidResponse);
+    assert!(error.to_string().contains("1xx"), "{error}");
+}

@@ -23,6 +23,20 @@ async fn send(request: RequestBuilder) -> (bool, bool) {
     (connection.reused(), connection.resumed())
 }
 
+fn of_rustls(certificates: &Certificates) -> rustls::ClientConfig {
+    use rustls::pki_types::pem::PemObject as _;
+    let mut roots = rustls::RootCertStore::empty();
+    let root = rustls::pki_types::CertificateDer::from_pem_slice(certificates.root_pem());
+    roots.add(root.unwrap()).unwrap();
+    rustls::ClientConfig::builder_with_provider(
+        rustls::crypto::aws_lc_rs::default_provider().into(),
+    )
+    .with_safe_default_protocol_versions()
+    .unwrap()
+    .with_root_certificates(roots)
+    .with_no_client_auth()
+}
+
 const SHARED: (bool, bool) = (true, false);
 const APART: (bool, bool) = (false, false);
 
@@ -46,6 +60,10 @@ async fn f098_each_setting_of_tls_makes_another_trust_domain() {
         ("server name", plain.clone().server_name("other.example")),
         ("no server name", plain.clone().sni(false)),
         ("least version", plain.clone().versions(TlsVersion::Tls13, TlsVersion::Tls13)),
+        ("pins", plain.clone().pin(|_| Ok(()))),
+        ("early data", plain.clone().early_data(true)),
+        ("key log", plain.clone().key_log(true)),
+        ("own crypto provider and verifier", Tls::from_rustls(of_rustls(&certificates))),
         ("no sessions", plain.clone().resumption(0)),
     ];
     let agent = Agent::builder().tls(plain.clone()).resolver(loopback()).build().unwrap();

@@ -171,3 +171,100 @@ async fn a_body_until_the_close_must_be_closed_by_tls_too() {
     let error = get(&agent, url(&cut)).await.unwrap_err();
     assert_eq!((error.kind(), error.phase()), (ErrorKind::ResponseCut, Phase::Body), "{error}");
 }
+
+#[tokio::test]
+async fn a_pin_is_asked_after_the_usual_verification() {
+    let certificates = Certificates::new();
+    let identity = certificates.identity(&["localhost"]);
+    let server = describing(certificates.server_as(&identity)).await;
+    let own = identity.certificate_der().to_vec();
+    let pinned = trusting(&certificates).pin(move |chain| match chain.certificate() == own {
+        true => Ok(()),
+        false => Err(format!("{} has another certificate", chain.host())),
+    });
+    let pinned = agent(pinned);
+    get(&pinned, url(&server)).await.unwrap();
+    let renewed = describing(certificates.server()).await;
+    let error = get(&pinned, url(&renewed)).await.unwrap_err();
+    assert_eq!((error.kind(), error.phase()), (ErrorKind::CertificatePin, Phase::Tls), "{error}");
+    assert!(error.to_string().contains("localhost has another certificate"), "{error}");
+
+    let agreeable = Tls::new().roots_pem(Certificates::new().root_pem()).pin(|_| Ok(()));
+    let error = get(&agent(agreeable), url(&server)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CertificateUnknownIssuer, "a pin adds no trust: {error}");
+}
+
+#[tokio::test]
+async fn public_keys_are_pinned_by_their_digest() {
+    let certificates = Certificates::new();
+    let server = describing(certificates.server()).await;
+    let other = format!("sha256//{}=", "A".repeat(43));
+    let wrong = agent(trusting(&certificates).pin_public_keys([other.as_str()]));
+    let error = get(&wrong, url(&server)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CertificatePin, "{error}");
+    let text = error.to_string();
+    let shown = text.split_whitespace().find(|word| word.starts_with("sha256/")).unwrap();
+    let right = trusting(&certificates).pin_public_keys([other.as_str(), shown]);
+    get(&agent(right), url(&server)).await.unwrap();
+
+    for keys in [&["sha256/short"][..], &["md5/AAAA"], &[]] {
+        let error = builder(Tls::new().pin_public_keys(keys.iter().copied())).build().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidConfig);
+        assert!(error.to_string().contains("pinned public key"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_configuration_of_rustls_is_used_as_it_is() {
+    let certificates = Certificates::new();
+    let server = describing(certificates.server()).await;
+    let config = || {
+        let mut roots = rustls::RootCertStore::empty();
+        use rustls::pki_types::pem::PemObject as _;
+        let root = rustls::pki_types::CertificateDer::from_pem_slice(certificates.root_pem());
+        roots.add(root.unwrap()).unwrap();
+        let provider = rustls::crypto::aws_lc_rs::default_provider();
+        rustls::ClientConfig::builder_with_provider(provider.into())
+            .with_protocol_versions(&[&rustls::version::TLS12])
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth()
+    };
+    let own = agent(Tls::from_rustls(config()));
+    let response = own.get(url(&server)).send().await.unwrap();
+    assert_eq!(response.connection().tls_version(), Some(TlsVersion::Tls12));
+    assert_eq!(response.connection().alpn(), Some("http/1.1"));
+
+    let both = builder(Tls::from_rustls(config()).roots_pem(certificates.root_pem()));
+    let error = both.build().unwrap_err();
+    assert!(error.to_string().contains("rustls"), "{error}");
+}
+
+/// Runs itself once more, since the variable is the process's.
+#[tokio::test]
+async fn keys_are_logged_only_where_the_program_and_the_variable_say_so() {
+    const CHILD: &str = "WARMWIRE_TEST_KEY_LOG";
+    if let Ok(on) = std::env::var(CHILD) {
+        let certificates = Certificates::new();
+        let server = describing(certificates.server()).await;
+        let tls = trusting(&certificates).key_log(on == "on");
+        get(&agent(tls), url(&server)).await.unwrap();
+        return;
+    }
+    let file = std::env::temp_dir().join(format!("warmwire-keys-{}", std::process::id()));
+    for on in ["off", "on"] {
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "tls::keys_are_logged_only_where_the_program_and_the_variable_say_so",
+            ])
+            .env(CHILD, on)
+            .env("SSLKEYLOGFILE", &file)
+            .output()
+            .unwrap();
+        assert!(child.status.success(), "{child:?}");
+        let keys = std::fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(keys.contains("CLIENT_TRAFFIC_SECRET_0"), on == "on", "{on}: {keys}");
+    }
+    std::fs::remove_file(&file).unwrap();
+}

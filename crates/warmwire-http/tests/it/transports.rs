@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use warmwire_http::{Agent, CloseReason, ErrorKind, Phase};
-use warmwire_testkit::{Gate, Peer, Server, ok};
+use warmwire_http::{Agent, CloseReason, ErrorKind, Phase, Proxy, Tls};
+use warmwire_testkit::{Certificates, Gate, Peer, ProxyScript, Server, ok};
 
-use crate::support::{get, spawn_get, until};
+use crate::support::{get, loopback, spawn_get, until};
 
 /// A path in the directory for temporary files that is removed at the end.
 struct SocketPath(PathBuf);
@@ -53,7 +53,7 @@ async fn f026_http_over_a_unix_socket_with_host_and_path_of_the_url() {
     assert!(response.connection().reused(), "one socket is one origin");
     assert_eq!(response.text().await.unwrap(), "localhost /b");
     assert_eq!(server.counts().accepted, 2);
-    let own = origin.get("/c").tls(warmwire_http::Tls::new()).send().await.unwrap();
+    let own = origin.get("/c").tls(Tls::new()).send().await.unwrap();
     assert_eq!(own.text().await.unwrap(), "localhost /c", "on the socket, whatever else is set");
     let name = format!("unix:{}", path.0.display());
     assert_eq!(plain.stats().origin(&name).unwrap().requests, 3);
@@ -159,13 +159,8 @@ fn keepalive_left(port: u16) -> Option<Duration> {
 }
 
 #[cfg(target_os = "linux")]
-#[tokio::test]
-async fn f121_tcp_keepalive_is_set_on_the_socket() {
-    let server = Server::tcp(Peer::echo_targets).await;
-    let agent = Agent::builder().tcp_keepalive(Duration::from_secs(100)).build().unwrap();
-    let response = agent.get(server.url("/")).send().await.unwrap();
-    let port = response.connection().local_address().unwrap().port();
-    response.text().await.unwrap();
+/// Fails unless the kernel will probe the connection from this port about 100 s from now.
+async fn assert_probed(port: u16) {
     // The acknowledgement of what was sent may be due first, on its own timer.
     let began = std::time::Instant::now();
     let left = loop {
@@ -176,6 +171,44 @@ async fn f121_tcp_keepalive_is_set_on_the_socket() {
         tokio::task::yield_now().await;
     };
     assert!(left > Duration::from_secs(80) && left <= Duration::from_secs(100), "{left:?}");
+}
+
+#[tokio::test]
+async fn f121_tcp_keepalive_is_set_on_the_socket() {
+    let server = Server::tcp(Peer::echo_targets).await;
+    let agent = Agent::builder().tcp_keepalive(Duration::from_secs(100)).build().unwrap();
+    let response = agent.get(server.url("/")).send().await.unwrap();
+    let port = response.connection().local_address().unwrap().port();
+    response.text().await.unwrap();
+    assert_probed(port).await;
+}
+
+#[tokio::test]
+async fn f121_tcp_keepalive_is_set_with_tls_and_through_proxies_too() {
+    let certificates = Certificates::new();
+    let tls = certificates.server_as(&certificates.identity(&["a.example"]));
+    let server = Server::tls(tls, Peer::echo_targets).await;
+    let port = server.address().port();
+    let script = ProxyScript::new().leading(&format!("a.example:{port}"), &server);
+    let proxy = Server::tcp(move |peer| script.clone().http(peer)).await;
+    let through = Proxy::parse(format!("http://{}", proxy.address())).unwrap();
+    let agent = Agent::builder()
+        .tcp_keepalive(Duration::from_secs(100))
+        .tls(Tls::new().roots_pem(certificates.root_pem()))
+        .resolver(loopback())
+        .build()
+        .unwrap();
+    let (secure, plain) = (format!("https://a.example:{port}/"), "http://a.example/");
+    for request in [
+        agent.get(&secure),
+        agent.get(&secure).proxy(through.clone()),
+        agent.get(plain).proxy(through),
+    ] {
+        let response = request.send().await.unwrap();
+        let port = response.connection().local_address().unwrap().port();
+        response.text().await.unwrap();
+        assert_probed(port).await;
+    }
 }
 
 #[tokio::test]

@@ -7,9 +7,10 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use rustls::{ClientConfig, KeyLogFile, RootCertStore, SupportedProtocolVersion};
 use rustls_platform_verifier::Verifier;
 
+use super::pin::{Pin, Pinned};
 use super::{TlsError, TlsVersion, danger};
 
 #[derive(Clone)]
@@ -22,6 +23,14 @@ pub(super) struct Settings {
     pub(super) sni: bool,
     pub(super) sessions: usize,
     pub(super) accept_any: bool,
+    pub(super) pins: Vec<Arc<Pin>>,
+    pub(super) key_log: bool,
+    pub(super) early_data: bool,
+    /// A caller's whole configuration, in place of what would be built of roots, identity,
+    /// versions and pins.
+    pub(super) base: Option<Arc<ClientConfig>>,
+    /// The first option that cannot be used.
+    pub(super) invalid: Option<TlsError>,
 }
 
 impl Default for Settings {
@@ -35,17 +44,25 @@ impl Default for Settings {
             sni: true,
             sessions: 256,
             accept_any: false,
+            pins: Vec::new(),
+            key_log: false,
+            early_data: false,
+            base: None,
+            invalid: None,
         }
     }
 }
 
 impl Settings {
     pub(super) fn build(&self) -> Result<ClientConfig, TlsError> {
+        if let Some(base) = &self.base {
+            return Ok(self.finish(ClientConfig::clone(base)));
+        }
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         self.config(provider.clone(), self.verifier(provider)?)
     }
 
-    pub(super) fn config(
+    fn config(
         &self,
         provider: Arc<CryptoProvider>,
         verifier: Arc<dyn ServerCertVerifier>,
@@ -55,22 +72,74 @@ impl Settings {
             .map_err(|error| TlsError(format!("TLS versions: {error}")))?
             .dangerous()
             .with_custom_certificate_verifier(verifier);
-        let mut config = match self.identity()? {
+        let config = match self.identity()? {
             None => builder.with_no_client_auth(),
             Some((chain, key)) => builder
                 .with_client_auth_cert(chain, key)
                 .map_err(|error| TlsError(format!("client certificate: {error}")))?,
         };
+        Ok(self.finish(config))
+    }
+
+    /// Sets what is not about trust. Sessions are never those of another configuration.
+    fn finish(&self, mut config: ClientConfig) -> ClientConfig {
         config.enable_sni = self.sni;
+        config.enable_early_data = self.early_data;
+        if self.key_log {
+            config.key_log = Arc::new(KeyLogFile::new());
+        }
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.resumption = match self.sessions {
             0 => Resumption::disabled(),
             sessions => Resumption::in_memory_sessions(sessions),
         };
-        Ok(config)
+        config
+    }
+
+    /// Whether all of it can be used, together.
+    pub(super) fn check(&self) -> Result<(), TlsError> {
+        if let Some(error) = &self.invalid {
+            return Err(error.clone());
+        }
+        if let Some(name) = &self.server_name {
+            server_name(name)?;
+        }
+        if self.base.is_some() {
+            let own = Settings::default();
+            let as_they_were = self.roots.is_empty()
+                && self.platform_roots
+                && self.identity.is_none()
+                && self.versions == own.versions
+                && !self.accept_any
+                && self.pins.is_empty();
+            return match as_they_were {
+                true => Ok(()),
+                false => Err(TlsError(
+                    "roots, client certificate, versions, pins and the like are those of the \
+                     rustls configuration and cannot be set beside it"
+                        .into(),
+                )),
+            };
+        }
+        self.own_roots()?;
+        // Made for what rustls says of it, such as whether certificate and key belong together.
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let verifier = Arc::new(danger::AcceptAny::new(provider.clone()));
+        self.config(provider, verifier).map(|_| ())
     }
 
     fn verifier(
+        &self,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+        let verifier = self.usual_verifier(provider)?;
+        Ok(match self.pins.is_empty() {
+            true => verifier,
+            false => Arc::new(Pinned { verifier, pins: self.pins.clone() }),
+        })
+    }
+
+    fn usual_verifier(
         &self,
         provider: Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
@@ -106,7 +175,7 @@ impl Settings {
         Ok(wanted.map(|(_, supported)| *supported).collect())
     }
 
-    pub(super) fn own_roots(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    fn own_roots(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {
         let mut roots = Vec::new();
         for pem in &self.roots {
             roots.extend(certificates("root certificates", pem)?);

@@ -31,6 +31,7 @@
 //! | [`learn_idle_limit`] | on | It only ever closes earlier, and only where the server was seen to close; see [`reuse`](super::reuse). |
 //! | [`retry_budget`] | 0.2 | As Finagle and Envoy: a server that loses every connection is not asked twice for everything. |
 //! | [`idempotency_key`] | off | The header is a promise of the server, and some servers ignore it. |
+//! | [`held_after`] | 30 s | As `acquire_timeout`: a response that nobody reads for so long can fail another request. |
 //! | [`max_interim_responses`] | 16 | A server that reports progress or hints sends a few. |
 //! | [`drain_bytes`] | 64 KiB | About what comes in the time of a handshake: reading the rest of a dropped response is cheaper than a new connection. |
 //! | [`drain_time`] | 50 ms | The same in time. |
@@ -67,6 +68,7 @@
 //! [`learn_idle_limit`]: crate::http::AgentBuilder::learn_idle_limit
 //! [`retry_budget`]: crate::http::AgentBuilder::retry_budget
 //! [`idempotency_key`]: crate::http::AgentBuilder::idempotency_key
+//! [`held_after`]: crate::http::AgentBuilder::held_after
 //! [`max_interim_responses`]: crate::http::AgentBuilder::max_interim_responses
 //! [`drain_bytes`]: crate::http::AgentBuilder::drain_bytes
 //! [`drain_time`]: crate::http::AgentBuilder::drain_time

@@ -22,7 +22,7 @@
 //! | `QueueFull`, `AcquireTimeout` | the load, or responses that are held | fewer requests at once, a higher limit, reading or dropping responses; see [`limits`](super::limits) |
 //! | `Dns`, `ConnectionRefused`, `Connect`, `ConnectTimeout` | the network, or the server is down | later; nothing was sent |
 //! | `ProxyUnreachable`, `ProxyAuthentication`, `ProxyRefused` | the proxy, or its settings | see [`proxies`](super::proxies); nothing was sent to the server |
-//! | `CertificateExpired`, `CertificateWrongName`, `CertificateUnknownIssuer`, `Certificate`, `Tls` | the server's set-up, or the settings of trust | a person |
+//! | `CertificateExpired`, `CertificateWrongName`, `CertificateUnknownIssuer`, `CertificatePin`, `Certificate`, `Tls` | the server's set-up, or the settings of trust | a person |
 //! | `ResponseTimeout`, `ReadTimeout`, `Timeout` | a slow server, or a short limit | see `sent()` before trying again |
 //! | `ConnectionClosed` | the server went away before it answered | see `sent()` before trying again |
 //! | `ResponseCut`, `InvalidResponse` | the server | the connection is closed, the agent goes on |

@@ -37,6 +37,7 @@
 //! | [`Acquired`](crate::http::Event::Acquired) | a request got a connection, and how long it waited |
 //! | [`Released`](crate::http::Event::Released) | the exchange has ended and the connection is kept |
 //! | [`Retried`](crate::http::Event::Retried) | a request is sent again after a stale connection failed |
+//! | [`Held`](crate::http::Event::Held) | a response is held unread for long, and its connection with it |
 //! | [`Closed`](crate::http::Event::Closed) | a connection is closed, and why |
 //!
 //! Events of one connection come in the order in which they happen; those of different connections

@@ -43,7 +43,8 @@
 //! So a request that is made while a response of the same origin is held needs a second connection.
 //! With `max_connections(1)`, or with as many such pairs as there are connections, the inner request
 //! waits for the outer one, which waits for it. [`acquire_timeout`] ends that, with an error that
-//! says how many connections were in use and how many requests waited:
+//! says how many connections were in use, for how long, how many responses were not read to their end,
+//! and how many requests waited:
 //!
 //! ```
 //! use std::time::Duration;
@@ -69,10 +70,15 @@
 //! let error = agent.get(&url).send().await.unwrap_err();
 //! assert_eq!(error.kind(), ErrorKind::AcquireTimeout);
 //! assert!(error.to_string().contains("1 in use, 0 idle"), "{error}");
+//! assert!(error.to_string().contains("responses not read to their end: 1"), "{error}");
 //! # drop(outer);
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A response that nobody reads is reported after
+//! [`held_after`](crate::http::AgentBuilder::held_after), as
+//! [`Event::Held`](crate::http::Event::Held) and in [`held`](crate::http::OriginStats::held).
 //!
 //! Read the outer response first, or give what is called from within (a refresh of a token, a
 //! retry in a layer) an agent of its own.

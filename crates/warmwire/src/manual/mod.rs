@@ -14,6 +14,7 @@
 //! - [`observability`]: spans and metrics by OpenTelemetry's conventions.
 //! - [`proxies`]: which one, what it is asked, and what its errors say.
 //! - [`plugs`]: the agent in what people run already.
+//! - [`tls`]: whom to trust, what keeps connections apart, and early data.
 //! - [`unix_sockets`]: three ways to name one.
 
 pub mod bodies;
@@ -30,4 +31,5 @@ pub mod plugs;
 pub mod proxies;
 pub mod redirects;
 pub mod reuse;
+pub mod tls;
 pub mod unix_sockets;
