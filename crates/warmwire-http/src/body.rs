@@ -11,6 +11,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use sync_wrapper::SyncWrapper;
 
 use crate::error::{Error, ErrorKind, Phase};
+use crate::h2;
 use crate::incoming::Incoming;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -28,6 +29,7 @@ enum Kind {
     Full(Bytes),
     Stream(SyncWrapper<BoxBody>),
     Incoming(Box<Incoming>),
+    Shared(Box<h2::Incoming>),
 }
 
 /// Up to this length a body that is there at once is taken out of its wrapping before it is sent,
@@ -90,7 +92,7 @@ impl Body {
         match &self.0 {
             Kind::Empty => Some(&[]),
             Kind::Full(bytes) => Some(bytes),
-            Kind::Stream(_) | Kind::Incoming(_) => None,
+            Kind::Stream(_) | Kind::Incoming(_) | Kind::Shared(_) => None,
         }
     }
 
@@ -99,12 +101,16 @@ impl Body {
         match &self.0 {
             Kind::Empty => Some(Body(Kind::Empty)),
             Kind::Full(bytes) => Some(Body(Kind::Full(bytes.clone()))),
-            Kind::Stream(_) | Kind::Incoming(_) => None,
+            Kind::Stream(_) | Kind::Incoming(_) | Kind::Shared(_) => None,
         }
     }
 
     pub(crate) fn incoming(incoming: Incoming) -> Body {
         Body(Kind::Incoming(Box::new(incoming)))
+    }
+
+    pub(crate) fn shared(incoming: h2::Incoming) -> Body {
+        Body(Kind::Shared(Box::new(incoming)))
     }
 
     /// The next piece of data; trailers are passed over.
@@ -137,6 +143,7 @@ impl HttpBody for Body {
             }
             Kind::Stream(body) => body.get_mut().as_mut().poll_frame(cx).map_err(explain),
             Kind::Incoming(incoming) => incoming.poll_frame(cx),
+            Kind::Shared(incoming) => incoming.poll_frame(cx),
         }
     }
 
@@ -145,6 +152,7 @@ impl HttpBody for Body {
             Kind::Empty => true,
             Kind::Full(_) | Kind::Stream(_) => false,
             Kind::Incoming(incoming) => incoming.is_end(),
+            Kind::Shared(incoming) => incoming.is_end(),
         }
     }
 
@@ -154,6 +162,7 @@ impl HttpBody for Body {
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::Stream(_) => SizeHint::default(),
             Kind::Incoming(incoming) => incoming.size_hint(),
+            Kind::Shared(incoming) => incoming.size_hint(),
         }
     }
 }
@@ -176,6 +185,7 @@ impl Body {
             Kind::Full(bytes) => Some(bytes.len() as u64),
             Kind::Stream(body) => body.get_mut().size_hint().exact(),
             Kind::Incoming(incoming) => incoming.size_hint().exact(),
+            Kind::Shared(incoming) => incoming.size_hint().exact(),
         }
     }
 
@@ -196,7 +206,7 @@ impl fmt::Debug for Body {
             Kind::Empty => f.write_str("Body(empty)"),
             Kind::Full(bytes) => write!(f, "Body({} bytes)", bytes.len()),
             Kind::Stream(_) => f.write_str("Body(stream)"),
-            Kind::Incoming(_) => f.write_str("Body(incoming)"),
+            Kind::Incoming(_) | Kind::Shared(_) => f.write_str("Body(incoming)"),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::time::{Instant, sleep_until};
-use warmwire_pool::{RefuseReason, Verdict};
+use warmwire_pool::{CloseReason, RefuseReason, Verdict};
 
 use crate::core::{Acquired, ConnectionLease, Core, DialPermit, QueuePlace, origin_again};
 use crate::dial::{self, DialPhase};
@@ -56,8 +56,8 @@ pub(crate) async fn checkout(
             }
             Acquired::Refused(reason) => return Err(refused(core, trace, reason)),
         };
-        if let Some(lease) = usable(lease, trace, repeatable) {
-            note(trace, &lease, if waited { Instant::now() } else { trace.started });
+        if let Some(mut lease) = usable(lease, trace, repeatable) {
+            note(trace, &mut lease, if waited { Instant::now() } else { trace.started });
             return Ok(lease);
         }
         acquired = ask(core, trace);
@@ -102,8 +102,8 @@ pub(crate) async fn checkout_fresh(
                 },
             };
             match dialled {
-                Ok(Some(lease)) => {
-                    note(trace, &lease, Instant::now());
+                Ok(Some(mut lease)) => {
+                    note(trace, &mut lease, Instant::now());
                     Ok(lease)
                 }
                 // The agent is closed, or the dial took so long that its room was given away.
@@ -119,6 +119,15 @@ pub(crate) async fn checkout_fresh(
     }
 }
 
+/// Asks for a connection as a new request would, for one that is sent again.
+pub(crate) async fn checkout_again(
+    core: &Arc<Core>,
+    trace: &mut Trace,
+) -> Result<ConnectionLease, Error> {
+    stats::count(core, &trace.key, |all| &all.retries);
+    queue_again(core, trace).await
+}
+
 async fn queue_again(core: &Arc<Core>, trace: &mut Trace) -> Result<ConnectionLease, Error> {
     let acquired = ask(core, trace);
     checkout(core, trace, acquired, false).await
@@ -126,11 +135,14 @@ async fn queue_again(core: &Arc<Core>, trace: &mut Trace) -> Result<ConnectionLe
 
 /// The connection if it is fit for use; otherwise it is closed.
 fn usable(mut lease: ConnectionLease, trace: &Trace, repeatable: bool) -> Option<ConnectionLease> {
+    if lease.is_shared() {
+        return usable_stream(lease);
+    }
     let known = lease.lease();
     let just_used = repeatable && known.idle_for() < JUST_USED;
     let look = known.reused() && (!just_used || trace.key.memory().retries.is_wary());
     let conn = lease.conn_mut();
-    let settled = conn.settle_here().map_err(|_| warmwire_pool::CloseReason::Failed);
+    let settled = conn.settle_here().map_err(|_| CloseReason::Failed);
     let found = match settled {
         Ok(()) if look => conn.look().inspect_err(|_| release::idle_time_ended(&lease)),
         other => other,
@@ -144,12 +156,21 @@ fn usable(mut lease: ConnectionLease, trace: &Trace, repeatable: bool) -> Option
     }
 }
 
+/// An HTTP/2 connection has a task that watches it, so there is nothing to be looked at.
+fn usable_stream(lease: ConnectionLease) -> Option<ConnectionLease> {
+    if lease.stream().is_open() {
+        return Some(lease);
+    }
+    lease.release(Verdict::Unused(CloseReason::ClosedByPeer));
+    None
+}
+
 /// Writes down which connection the request got and what it waited for it.
-fn note(trace: &mut Trace, lease: &ConnectionLease, now: Instant) {
+fn note(trace: &mut Trace, lease: &mut ConnectionLease, now: Instant) {
     let waited = now.duration_since(trace.started);
     trace.acquired = now;
     let known = lease.lease();
-    let established = lease.conn().established.clone();
+    let established = lease.established().clone();
     let mut timings = Timings::default();
     if !known.reused() {
         let phases = established.phases;
@@ -165,11 +186,15 @@ fn note(trace: &mut Trace, lease: &ConnectionLease, now: Instant) {
         requests: known.requests(),
         established,
     });
-    lease.conn().open.busy(known.reused(), trace.timings.queued);
+    let (id, reused) = (known.connection(), known.reused());
+    match lease.is_shared() {
+        false => lease.conn().open.busy(reused, trace.timings.queued),
+        true => lease.stream_mut().begin(reused, trace.timings.queued),
+    }
     lease.pooled().hooks.observer.report(|| Event::Acquired {
         origin: OriginName::new(&trace.key),
-        connection: known.connection(),
-        reused: known.reused(),
+        connection: id,
+        reused,
         waited,
     });
 }

@@ -7,11 +7,12 @@ use http::HeaderMap;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use warmwire_net::Connector;
-use warmwire_pool::{Closed, OriginId, Pool};
+use warmwire_pool::{CloseReason, Closed, Keep, OriginId, Pool, Verdict};
 
 use crate::conn::Conn;
 use crate::dial::DialError;
 use crate::event::{Event, Observer};
+use crate::h2::Stream;
 use crate::held::HeldWatch;
 use crate::key::{Address, HttpCounters, Key, OriginName};
 use crate::memory::Memories;
@@ -24,25 +25,48 @@ use crate::response::Established;
 /// A connection's place in the pool.
 #[derive(Default)]
 pub(crate) struct Slot {
-    /// `None` while the connection is lent.
+    /// `None` while the connection is lent, and for HTTP/2.
     pub(crate) conn: Option<Box<Conn>>,
+    /// Of HTTP/2: the pool's handle stays here, and what is lent has its own.
+    pub(crate) stream: Option<Stream>,
     /// Stays here while the connection is lent: `None` in what was lent.
     pub(crate) established: Option<Arc<Established>>,
 }
 
 impl Slot {
     pub(crate) fn new(conn: Box<Conn>) -> Slot {
-        Slot { established: Some(conn.established.clone()), conn: Some(conn) }
+        let established = Some(conn.established.clone());
+        Slot { conn: Some(conn), stream: None, established }
+    }
+
+    pub(crate) fn shared(stream: Stream) -> Slot {
+        let established = Some(stream.established().clone());
+        Slot { conn: None, stream: Some(stream), established }
     }
 }
 
 impl Lend for Slot {
     fn lend(&mut self) -> Slot {
-        Slot { conn: self.conn.take(), established: None }
+        let stream = self.stream.as_ref().map(Stream::lend);
+        Slot { conn: self.conn.take(), stream, established: None }
     }
 
     fn restore(&mut self, lent: Slot) {
         self.conn = lent.conn;
+    }
+
+    fn end(&mut self) {
+        if let Some(stream) = &mut self.stream {
+            stream.end();
+        }
+    }
+
+    fn dropped(&self) -> Verdict {
+        match self.stream {
+            None => Verdict::Close(CloseReason::Cancelled),
+            // Its stream was reset, and that is all.
+            Some(_) => Verdict::Keep(Keep::default()),
+        }
     }
 }
 
@@ -142,7 +166,7 @@ pub(crate) fn origin_of(pool: &mut Pool<Key, Slot, Arc<DialError>>, key: &Key) -
 
 /// Adds an origin that the pool does not know, with the limits of its policy.
 pub(crate) fn insert(pool: &mut Pool<Key, Slot, Arc<DialError>>, key: Key) -> OriginId {
-    let limits = key.policy().limits;
+    let limits = key.limits();
     pool.insert_with_limits(key, limits)
 }
 
@@ -181,6 +205,26 @@ pub(crate) async fn drained(core: &Core) {
 }
 
 impl ConnectionLease {
+    /// Whether it is a stream of an HTTP/2 connection.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.connection.stream.is_some()
+    }
+
+    pub(crate) fn established(&self) -> &Arc<Established> {
+        match &self.connection.stream {
+            None => &self.conn().established,
+            Some(stream) => stream.established(),
+        }
+    }
+
+    pub(crate) fn stream(&self) -> &Stream {
+        self.connection.stream.as_ref().expect(LENT)
+    }
+
+    pub(crate) fn stream_mut(&mut self) -> &mut Stream {
+        self.connection.stream.as_mut().expect(LENT)
+    }
+
     pub(crate) fn conn(&self) -> &Conn {
         self.connection.conn.as_ref().expect(LENT)
     }
@@ -190,5 +234,6 @@ impl ConnectionLease {
     }
 }
 
-/// The pool lends a connection with one slot once at a time, and a lease gives it back whole.
+/// The pool lends a connection with one slot once at a time, and a lease gives it back whole; of the
+/// others it lends a handle for each slot. Which of the two it is, `is_shared` has said.
 const LENT: &str = "a lease holds its connection until it is released";

@@ -12,10 +12,11 @@ use warmwire_net::{
 };
 use warmwire_pool::{ConnectionId, Failed, Opened};
 
-use crate::conn::Conn;
+use crate::conn::{Conn, IdleWatch};
 use crate::core::{ConnectionLease, Core, DialPermit, Slot};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
+use crate::h2::{self, HttpVersion};
 use crate::key::{Key, OriginName};
 use crate::observe::{self, Open};
 use crate::proxy;
@@ -172,14 +173,14 @@ pub(crate) fn spawn(
             () = core.hooks.shutdown.cancelled() => return,
         };
         match dialled {
-            Ok((mut conn, opened)) => {
-                let watch = conn.watch();
-                let resting = conn.go_idle();
-                let id = permit.connected(Slot::new(conn), opened, |id| {
+            Ok((mut slot, opened)) => {
+                let watch = Watch::of(&slot);
+                let resting = slot.conn.as_mut().map_or(Ok(()), |conn| conn.go_idle());
+                let id = permit.connected(slot, opened, |id| {
                     report_connected(&core, &key, id, opened.elapsed);
                 });
                 if let Some(id) = id {
-                    watch.name(id);
+                    watch.name(id, opened);
                     if let Err(reason) = resting {
                         core.with(|pool, now, actions| {
                             pool.closed_by_peer(id, reason, now, actions);
@@ -226,18 +227,18 @@ pub(crate) async fn exclusive(
     phase: &DialPhase,
 ) -> Result<Option<ConnectionLease>, Arc<DialError>> {
     bound(&permit, timeout);
-    let (conn, opened) = match dial(core, key, timeout, phase).await {
+    let (slot, opened) = match dial(core, key, timeout, phase).await {
         Ok(dialled) => dialled,
         Err(error) => {
             fail(permit, error.clone());
             return Err(error);
         }
     };
-    let watch = conn.watch();
-    let lease = permit.connected_exclusive(Slot::new(conn), opened);
+    let watch = Watch::of(&slot);
+    let lease = permit.connected_exclusive(slot, opened);
     if let Some(lease) = &lease {
         report_connected(core, key, lease.id(), opened.elapsed);
-        watch.name(lease.id());
+        watch.name(lease.id(), opened);
     }
     Ok(lease)
 }
@@ -250,24 +251,49 @@ fn report_connected(core: &Core, key: &Key, connection: ConnectionId, elapsed: D
     });
 }
 
+/// Who learns the number that the pool gives a new connection.
+enum Watch {
+    Alone(Arc<IdleWatch>),
+    Shared(Arc<h2::Link>),
+    Nobody,
+}
+
+impl Watch {
+    fn of(slot: &Slot) -> Watch {
+        match (&slot.conn, &slot.stream) {
+            (Some(conn), _) => Watch::Alone(conn.watch()),
+            (None, Some(stream)) => Watch::Shared(stream.link().clone()),
+            (None, None) => Watch::Nobody,
+        }
+    }
+
+    fn name(&self, id: ConnectionId, opened: Opened) {
+        match self {
+            Watch::Alone(watch) => watch.name(id),
+            Watch::Shared(link) => link.name(id, opened.slots),
+            Watch::Nobody => {}
+        }
+    }
+}
+
 async fn dial(
     core: &Arc<Core>,
     key: &Key,
     timeout: Option<Duration>,
     phase: &DialPhase,
-) -> Result<(Box<Conn>, Opened), Arc<DialError>> {
+) -> Result<(Slot, Opened), Arc<DialError>> {
     let hooks = &core.hooks;
     hooks.observer.report(|| Event::Connecting { origin: OriginName::new(key) });
     let began = Instant::now();
-    match hooks.connector.connect(&key.target(), timeout, &|now| phase.enter(now)).await {
-        Ok(connected) => {
-            let Connected { stream, local, remote, tls, phases } = connected;
-            let established =
-                Arc::new(Established::new(OriginName::new(key), local, remote, tls, phases));
-            let conn =
-                Box::new(Conn::new(stream, established, Open::new(key), hooks.notices.clone()));
-            let opened = Opened { slots: 1, jitter: random::unit(), elapsed: began.elapsed() };
-            Ok((conn, opened))
+    let connected = hooks.connector.connect(&key.target(), timeout, &|now| phase.enter(now)).await;
+    let up = match connected {
+        Ok(connected) => set_up(core, key, connected, began, timeout).await,
+        Err(error) => Err(error),
+    };
+    match up {
+        Ok((slot, slots)) => {
+            let opened = Opened { slots, jitter: random::unit(), elapsed: began.elapsed() };
+            Ok((slot, opened))
         }
         Err(error) => {
             let error = Arc::new(DialError { error, timeout, proxy: key.proxy().cloned() });
@@ -283,4 +309,49 @@ async fn dial(
             Err(error)
         }
     }
+}
+
+/// Makes of a byte stream a connection of the version that its two ends speak, and says how many
+/// requests it carries at once.
+async fn set_up(
+    core: &Arc<Core>,
+    key: &Key,
+    connected: Connected,
+    began: Instant,
+    timeout: Option<Duration>,
+) -> Result<(Slot, u32), ConnectError> {
+    let Connected { stream, local, remote, tls, phases } = connected;
+    let version = key.version();
+    let chosen = tls.as_ref().map(|tls| tls.alpn.as_deref() == Some("h2"));
+    let established = Arc::new(Established::new(OriginName::new(key), local, remote, tls, phases));
+    match (chosen, version) {
+        (Some(true), _) | (None, HttpVersion::Http2) => {
+            // Boxed: the futures of dials need not have room for it.
+            let begun = Box::pin(h2::handshake(core, key, stream, established));
+            let begun = match timeout.and_then(|timeout| began.checked_add(timeout)) {
+                None => begun.await.map_err(ConnectFault::Connect),
+                Some(at) => match tokio::time::timeout_at(at, begun).await {
+                    Ok(begun) => begun.map_err(ConnectFault::Connect),
+                    Err(_) => Err(ConnectFault::TimedOut),
+                },
+            };
+            let (stream, slots) = begun.map_err(|fault| failed(fault, phases))?;
+            Ok((Slot::shared(stream), slots))
+        }
+        (Some(false), HttpVersion::Http2) => {
+            let text =
+                "the server did not agree to HTTP/2 (ALPN), and http_version allows no other";
+            Err(failed(ConnectFault::Tls(std::io::Error::other(text)), phases))
+        }
+        (Some(false), _) | (None, _) => {
+            let notices = core.hooks.notices.clone();
+            let conn = Conn::new(stream, established, Open::new(key), notices);
+            Ok((Slot::new(Box::new(conn)), 1))
+        }
+    }
+}
+
+/// The server was reached and does not speak what it should.
+fn failed(fault: ConnectFault, phases: Phases) -> ConnectError {
+    ConnectError { phase: ConnectPhase::Connect, fault, attempts: Vec::new(), phases }
 }

@@ -63,7 +63,9 @@ pub enum ErrorKind {
     ConnectionClosed,
     /// The connection ended within the response.
     ResponseCut,
-    /// What came is not a valid HTTP/1.1 response.
+    /// The server ended the request's HTTP/2 stream before a response came, and nothing else.
+    StreamReset,
+    /// What came is not a valid HTTP response.
     InvalidResponse,
     /// The request's own body failed; [`source`](StdError::source) is its error.
     RequestBody,
@@ -102,6 +104,7 @@ impl ErrorKind {
             ErrorKind::Timeout => "timeout",
             ErrorKind::ConnectionClosed => "connection_closed",
             ErrorKind::ResponseCut => "response_cut",
+            ErrorKind::StreamReset => "stream_reset",
             ErrorKind::InvalidResponse => "invalid_response",
             ErrorKind::RequestBody => "request_body",
             ErrorKind::Redirect => "redirect",

@@ -11,9 +11,11 @@ use std::sync::{Arc, LazyLock};
 use hashbrown::{DefaultHashBuilder, Equivalent};
 use http::Uri;
 use warmwire_net::{Destination, Proxy, Target};
+use warmwire_pool::Limits;
 
 use crate::error::{Error, ErrorKind};
 use crate::forward::Forward;
+use crate::h2::HttpVersion;
 use crate::memory::Memory;
 use crate::policy::Policy;
 use crate::route::OwnRoute;
@@ -288,7 +290,26 @@ impl Key {
             proxy: proxy.clone(),
             tls: (*scheme == Scheme::Https).then(|| tls.clone()),
             local_address: local_address.unwrap_or(policy.local_address),
+            alpn: policy.version.alpn(),
         }
+    }
+
+    /// Which versions of HTTP are spoken. A proxy that forwards requests speaks HTTP/1.1.
+    pub(crate) fn version(&self) -> HttpVersion {
+        match self.0.forward {
+            None => self.0.policy.version,
+            Some(_) => HttpVersion::Http1,
+        }
+    }
+
+    /// The limits of the origin in the pool.
+    pub(crate) fn limits(&self) -> Limits {
+        let Inner { scheme, policy, .. } = &*self.0;
+        let mut limits = policy.limits;
+        if self.version().may_share(*scheme) {
+            limits.expected_slots = policy.h2.max_streams;
+        }
+        limits
     }
 
     /// The settings of the origin, which do not tell keys apart.

@@ -35,6 +35,7 @@ mod dial;
 mod error;
 mod event;
 mod forward;
+mod h2;
 mod held;
 mod idle_limit;
 mod incoming;
@@ -67,6 +68,7 @@ pub use builder::{AgentBuilder, OriginPolicy};
 pub use config::AgentConfig;
 pub use error::{Error, ErrorKind, Phase, Sent};
 pub use event::Event;
+pub use h2::HttpVersion;
 pub use key::OriginName;
 #[cfg(feature = "metrics")]
 #[doc(inline)]

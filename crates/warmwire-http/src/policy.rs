@@ -14,6 +14,8 @@ use tokio::time::Instant;
 use warmwire_net::{ProxyRules, Tls};
 use warmwire_pool::Limits;
 
+use crate::h2;
+use crate::h2::HttpVersion;
 use crate::key::{Address, Scheme, lower_case};
 use crate::redirect::RedirectPolicy;
 
@@ -38,6 +40,8 @@ pub(crate) struct Policy {
     pub(crate) drain: Drain,
     pub(crate) redirects: RedirectPolicy,
     pub(crate) h1: warmwire_h1::Limits,
+    pub(crate) version: HttpVersion,
+    pub(crate) h2: h2::Settings,
     pub(crate) tls: Tls,
     pub(crate) proxies: ProxyRules,
     pub(crate) local_address: Option<IpAddr>,
@@ -87,6 +91,8 @@ impl Default for Policy {
             drain: Drain { bytes: 64 * 1024, time: Duration::from_millis(50) },
             redirects: RedirectPolicy::none(),
             h1: warmwire_h1::Limits::default(),
+            version: HttpVersion::default(),
+            h2: h2::Settings::default(),
             tls: Tls::new(),
             proxies: ProxyRules::none(),
             local_address: None,

@@ -27,7 +27,7 @@ pub(crate) fn release(mut lease: ConnectionLease, key: &Key, now: Instant) {
 
 /// Learns from an idle time that the peer has ended.
 pub(crate) fn idle_time_ended(lease: &ConnectionLease) {
-    let (known, key) = (lease.lease(), lease.conn().established.origin.key());
+    let (known, key) = (lease.lease(), lease.established().origin.key());
     // Before a connection's first request servers have other timers.
     if key.policy().learn_idle_limit && known.requests() > 0 {
         key.memory().idle_limit.ended(known.idle_for(), Instant::now().into_std());

@@ -219,7 +219,7 @@ impl Response {
         self.head.status
     }
 
-    /// The version that the server speaks: HTTP/1.0 or HTTP/1.1.
+    /// The version that the server speaks: HTTP/1.0, HTTP/1.1 or HTTP/2.
     pub fn version(&self) -> Version {
         self.head.version
     }

@@ -6,10 +6,11 @@ use std::sync::atomic::AtomicU64;
 use tokio::time::Instant;
 
 use crate::body::Body;
-use crate::checkout::checkout_fresh;
+use crate::checkout::{checkout_again, checkout_fresh};
 use crate::core::{ConnectionLease, Core};
 use crate::error::{Error, Sent};
 use crate::event::Event;
+use crate::h2;
 use crate::key::{HttpCounters, OriginName};
 use crate::observe;
 use crate::release;
@@ -32,7 +33,8 @@ impl Loss {
     /// Of the lease that is about to be given back; what there is to learn of it is learned.
     pub(crate) fn of(lease: &ConnectionLease) -> Loss {
         let reused = lease.lease().reused();
-        if reused {
+        // HTTP/2's connections are watched by a task, and so are not lost to an idle limit.
+        if reused && !lease.is_shared() {
             release::idle_time_ended(lease);
         }
         Loss::with(lease, reused)
@@ -88,9 +90,15 @@ pub(crate) async fn repeat(
     request: &RequestParts,
     spare: Option<Body>,
     mut trace: Trace,
-    failed: Failed,
+    mut failed: Box<Failed>,
 ) -> Result<Response, Error> {
-    let Failed { error, loss, unused_body } = failed;
+    if failed.unprocessed {
+        match h2::replay(core, request, spare.as_ref(), &mut trace, failed).await {
+            Ok(response) => return Ok(response),
+            Err(last) => failed = last,
+        }
+    }
+    let Failed { error, loss, shared, unused_body, .. } = *failed;
     let Some(loss) = loss else { return Err(error) };
     // A stream of which nothing was taken can still be sent; any other body needs its copy.
     let body = match allow(request, &trace, &loss, error.sent(), unused_body.or(spare)) {
@@ -103,17 +111,15 @@ pub(crate) async fn repeat(
             });
         }
     };
-    observe::retried(&trace.key);
-    observe::resent();
-    if let Some(connection) = &trace.connection {
-        core.hooks.observer.report(|| Event::Retried {
-            origin: OriginName::new(&trace.key),
-            connection: connection.id(),
-        });
-    }
+    tell(core, &trace);
     let first = error.sent();
     trace.connection = None;
-    let end = match checkout_fresh(core, &mut trace).await {
+    let lease = match shared {
+        false => checkout_fresh(core, &mut trace).await,
+        // The others that were on the lost connection share the next one.
+        true => checkout_again(core, &mut trace).await,
+    };
+    let end = match lease {
         Ok(lease) => exchange(core, lease, request, body, &mut trace, false)
             .await
             .map_err(|failed| failed.error),
@@ -128,6 +134,18 @@ pub(crate) async fn repeat(
         Sent::No => error.with_sent(first),
         Sent::Maybe | Sent::Yes => error,
     })
+}
+
+/// Tells that the request is sent again.
+pub(crate) fn tell(core: &Core, trace: &Trace) {
+    observe::retried(&trace.key);
+    observe::resent();
+    if let Some(connection) = &trace.connection {
+        core.hooks.observer.report(|| Event::Retried {
+            origin: OriginName::new(&trace.key),
+            connection: connection.id(),
+        });
+    }
 }
 
 fn allow(

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use futures_util::future::Either;
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 use tokio::time::Instant;
 use warmwire_h1::{Received, RequestError, RequestHead, ResponseHead, Sent, Target};
@@ -18,6 +19,7 @@ use crate::conn::Conn;
 use crate::core::{Acquired, Config, ConnectionLease, Core, insert, origin_of};
 use crate::error::{Error, ErrorKind, Phase};
 use crate::forward;
+use crate::h2;
 use crate::incoming::Incoming;
 use crate::key::{Address, Key};
 use crate::observe;
@@ -103,6 +105,12 @@ impl RequestParts {
     pub(crate) fn unix(&self, config: &Config) -> Option<Arc<Path>> {
         let base = || Some(self.base.as_ref()?.key.address().unix?.into());
         self.unix.clone().or_else(base).or_else(|| config.unix_socket.clone())
+    }
+
+    /// The default headers.
+    pub(crate) fn defaults<'a>(&'a self, config: &'a Config) -> &'a HeaderMap {
+        let own = self.own.as_ref().and_then(|own| own.defaults.as_ref());
+        own.unwrap_or(&config.default_headers)
     }
 
     /// Where the request goes, as far as it says so itself.
@@ -231,7 +239,7 @@ pub(crate) fn send(
             // Boxed, as everything rare here is, for the same reason.
             Err(failed) => {
                 let spare = spare.as_ref().and_then(Body::try_clone);
-                watch.over(Box::pin(retry::repeat(core, &request, spare, trace, *failed))).await
+                watch.over(Box::pin(retry::repeat(core, &request, spare, trace, failed))).await
             }
         };
         active.end();
@@ -294,18 +302,46 @@ pub(crate) struct Failed {
     pub(crate) error: Error,
     /// The connection is gone, and no byte of the response came.
     pub(crate) loss: Option<Loss>,
+    /// The server says that it has not looked at the request.
+    pub(crate) unprocessed: bool,
+    /// The connection carried other requests too.
+    pub(crate) shared: bool,
     /// The body, if nothing of it was taken.
     pub(crate) unused_body: Option<Body>,
 }
 
-pub(crate) fn exchange(
+impl Failed {
+    /// One that is not repeated.
+    pub(crate) fn for_good(error: Error) -> Box<Failed> {
+        Box::new(Failed { error, loss: None, unprocessed: false, shared: false, unused_body: None })
+    }
+}
+
+/// Sends the request on the connection and waits for the response's head, by the version of HTTP
+/// that the connection speaks.
+pub(crate) fn exchange<'a>(
+    core: &Core,
+    lease: ConnectionLease,
+    request: &'a RequestParts,
+    body: Body,
+    trace: &'a mut Trace,
+    repeatable: bool,
+) -> impl Future<Output = Result<Response, Box<Failed>>> + Send + use<'a> {
+    match lease.is_shared() {
+        false => Either::Left(exchange_alone(core, lease, request, body, trace, repeatable)),
+        true => Either::Right(h2::exchange(lease, request, body, trace)),
+    }
+}
+
+/// [`exchange`] by HTTP/1.1, which has the connection for itself.
+fn exchange_alone<'a>(
     core: &Core,
     mut lease: ConnectionLease,
     request: &RequestParts,
     body: Body,
-    trace: &mut Trace,
+    trace: &'a mut Trace,
     repeatable: bool,
-) -> impl Future<Output = Result<Response, Box<Failed>>> + Send {
+) -> impl Future<Output = Result<Response, Box<Failed>>> + Send + use<'a> {
     let early = || repeatable && request.may_be_early(&trace.key) && body.is_empty();
     lease.conn_mut().allow_early_data(early);
     let started = start(core, &mut lease, request, body, trace);
@@ -315,7 +351,7 @@ pub(crate) fn exchange(
             lease.conn().open.idle();
             lease.release(Verdict::Untouched);
             let error = trace.failed(Fault::Request(error), Sent::No, Phase::Prepare, None);
-            return Err(Box::new(Failed { error, loss: None, unused_body: None }));
+            return Err(Failed::for_good(error));
         }
         let mut continue_at = None;
         let end =
@@ -341,17 +377,15 @@ fn start(
     body: Body,
     trace: &Trace,
 ) -> Result<(), RequestError> {
-    let own = request.own.as_ref().and_then(|own| own.defaults.as_ref());
-    let ours = own.unwrap_or(&core.hooks.config.default_headers);
+    let own = request.own.as_ref().is_some_and(|own| own.defaults.is_some());
+    let ours = request.defaults(&core.hooks.config);
     let whole;
     let (target, defaults) = match (trace.key.forward(), &request.base) {
         (None, _) => (target(request), Cow::Borrowed(ours)),
-        (Some(forward), None) => {
-            (Target::Absolute(&request.uri), forward.defaults(ours, own.is_some()))
-        }
+        (Some(forward), None) => (Target::Absolute(&request.uri), forward.defaults(ours, own)),
         (Some(forward), Some(base)) => {
             whole = forward::whole(&base.uri, &request.uri);
-            (Target::Absolute(&whole), forward.defaults(ours, own.is_some()))
+            (Target::Absolute(&whole), forward.defaults(ours, own))
         }
     };
     let head = RequestHead {
@@ -448,7 +482,7 @@ fn time_out(lease: ConnectionLease, trace: &Trace, timer: Timer) -> Box<Failed> 
     let core = lease.pooled().clone();
     lease.release(Verdict::Close(CloseReason::TimedOut));
     let error = trace.timed_out(&core, timer, phase, sent);
-    Box::new(Failed { error, loss: None, unused_body: None })
+    Failed::for_good(error)
 }
 
 /// A server that closes an idle connection may say so by a 408 (RFC 9110, 15.5.9). If that crosses a
@@ -462,7 +496,7 @@ fn answered_too_late(lease: ConnectionLease, trace: &Trace) -> Box<Failed> {
     lease.release(Verdict::Close(CloseReason::PeerAsked));
     let text = "the server gave the idle connection up (408) while the request was on its way";
     let error = Error::new(ErrorKind::ConnectionClosed, Phase::Head, text).with_sent(Sent::Maybe);
-    Box::new(Failed { error: trace.error(error), loss, unused_body: None })
+    Box::new(Failed { loss, ..*Failed::for_good(trace.error(error)) })
 }
 
 /// RFC 8470, 5.2: the request was early data, and may be sent again when the handshake is done.
@@ -475,7 +509,7 @@ fn sent_too_early(lease: ConnectionLease, trace: &Trace) -> Box<Failed> {
     lease.release(Verdict::Close(CloseReason::PeerAsked));
     let text = "the server does not take the request within the handshake (425)";
     let error = Error::new(ErrorKind::ConnectionClosed, Phase::Head, text).with_sent(Sent::Maybe);
-    Box::new(Failed { error: trace.error(error), loss, unused_body: None })
+    Box::new(Failed { loss, ..*Failed::for_good(trace.error(error)) })
 }
 
 fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> {
@@ -488,6 +522,8 @@ fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> 
     Box::new(Failed {
         error: trace.failed(fault, sent, phase, Some(&trace.key.policy().h1)),
         loss,
+        unprocessed: false,
+        shared: false,
         unused_body,
     })
 }

@@ -13,7 +13,7 @@ use crate::error::{ConnectError, ConnectFault, ConnectPhase};
 use crate::progress::Progress;
 use crate::proxy::Endpoint;
 use crate::race::{Tried, interleave};
-use crate::tls::TlsInfo;
+use crate::tls::{Alpn, TlsInfo};
 use crate::{Connect, ConnectTarget, Proxy, Resolve, Socket, Stream, TcpConnect, Tls};
 
 /// Where a connection goes.
@@ -33,6 +33,8 @@ pub struct Target {
     /// The local address to connect from; `None` is the system's choice. It has no meaning for
     /// Unix sockets and a caller's own streams.
     pub local_address: Option<IpAddr>,
+    /// What is offered in the TLS handshake.
+    pub alpn: Alpn,
 }
 
 /// How long each phase of opening a connection took; zero for a phase that was not needed.
@@ -95,7 +97,7 @@ impl Connector {
                 None => Ok(transport.plain(progress.finish())),
                 // Boxed, as all but the plain TCP connect is: a handshake's future is three times as
                 // large as the rest, and a burst of plain connects would carry the room for it.
-                Some(tls) => Box::pin(secure(tls, &target.host, transport, progress)).await,
+                Some(tls) => Box::pin(secure(tls, target, transport, progress)).await,
             },
             Err(fault) => Err(progress.failed(fault)),
         }
@@ -164,8 +166,9 @@ impl Connector {
             self.reach(proxy.host(), proxy.port(), target.local_address, progress).await?;
         progress.enter(ConnectPhase::Proxy);
         if let Some(tls) = proxy.own_tls() {
-            let (stream, _) =
-                progress.within(tls.handshake(proxy.host(), transport.socket)).await??;
+            let (stream, _) = progress
+                .within(tls.handshake(proxy.host(), Alpn::Http1, transport.socket))
+                .await??;
             transport.socket = Socket::Tls(Box::new(stream));
         }
         if target.tls.is_some() || !proxy.forwards_http() {
@@ -220,13 +223,13 @@ impl Connector {
 
 async fn secure(
     tls: &Tls,
-    host: &str,
+    target: &Target,
     transport: Transport,
     mut progress: Progress<'_>,
 ) -> Result<Connected, ConnectError> {
     progress.enter(ConnectPhase::Tls);
     let Transport { socket, local, remote } = transport;
-    let handshake = tls.handshake(host, socket);
+    let handshake = tls.handshake(&target.host, target.alpn, socket);
     match progress.within(handshake).await.and_then(|done| done) {
         Ok((stream, info)) => {
             let stream = Stream::Tls(Box::new(stream));

@@ -28,7 +28,7 @@ pub use resolve::{Resolve, SystemResolver};
 pub use socket::SocketOptions;
 pub use stream::{Io, Quiet, Socket, Stream};
 pub use tls::{
-    CertificateChain, Tls, TlsError, TlsInfo, TlsVersion, is_certificate_error, is_tls_alert,
+    Alpn, CertificateChain, Tls, TlsError, TlsInfo, TlsVersion, is_certificate_error, is_tls_alert,
 };
 
 /// A boxed future, as the traits [`Connect`] and [`Resolve`] return it.

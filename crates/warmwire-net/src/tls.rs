@@ -42,12 +42,35 @@ impl fmt::Display for TlsVersion {
     }
 }
 
+/// The protocols that a handshake offers by ALPN (RFC 7301).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Alpn {
+    /// HTTP/2 and HTTP/1.1; the server chooses.
+    #[default]
+    Both,
+    /// HTTP/1.1 alone.
+    Http1,
+    /// HTTP/2 alone.
+    Http2,
+}
+
+impl Alpn {
+    fn protocols(self) -> Vec<Vec<u8>> {
+        let names: &[&[u8]] = match self {
+            Alpn::Both => &[b"h2", b"http/1.1"],
+            Alpn::Http1 => &[b"http/1.1"],
+            Alpn::Http2 => &[b"h2"],
+        };
+        names.iter().map(|name| name.to_vec()).collect()
+    }
+}
+
 /// What a handshake agreed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsInfo {
     /// The version.
     pub version: TlsVersion,
-    /// The protocol agreed on by ALPN, if any: `http/1.1`.
+    /// The protocol agreed on by ALPN, if any: `h2`, `http/1.1`.
     pub alpn: Option<Box<str>>,
     /// Whether a session was resumed, which spares the certificate and most of the cryptography.
     pub resumed: bool,
@@ -249,6 +272,7 @@ impl Tls {
     pub(crate) async fn handshake(
         &self,
         host: &str,
+        alpn: Alpn,
         socket: Socket,
     ) -> Result<(TlsStream<Socket>, TlsInfo), ConnectFault> {
         let Domain { settings, built, .. } = &*self.0;
@@ -257,8 +281,12 @@ impl Tls {
         let config = config.as_ref().map_err(|error| ConnectFault::Settings(error.clone()))?;
         let name = settings.server_name.as_deref().unwrap_or(host);
         let name = server_name(name).map_err(ConnectFault::Settings)?;
-        let connector = TlsConnector::from(config.clone()).early_data(settings.early_data);
-        let connecting = connector.connect(name, socket);
+        // Early data goes out before the server has chosen, so there must be one choice, and it is
+        // HTTP/1.1 that uses it.
+        let early = settings.early_data && alpn != Alpn::Http2;
+        let alpn = if early { Alpn::Http1 } else { alpn };
+        let connector = TlsConnector::from(config.clone()).early_data(early);
+        let connecting = connector.with_alpn(alpn.protocols()).connect(name, socket);
         let stream = connecting.await.map_err(ConnectFault::handshake)?;
         let info = info(&stream);
         Ok((stream, info))

@@ -1,7 +1,11 @@
 //! The server's end of one connection, as a script uses it.
 
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use crate::counts::Tally;
 use crate::gate::Gate;
@@ -30,6 +34,40 @@ impl Drop for Open {
     }
 }
 
+/// See [`Peer::into_stream`].
+struct Wrapped {
+    transport: Transport,
+    _open: Open,
+}
+
+impl AsyncRead for Wrapped {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.transport).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Wrapped {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.transport).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.transport).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.transport).poll_shutdown(cx)
+    }
+}
+
 impl Peer {
     pub(crate) fn new(transport: Transport, number: usize, tally: Tally) -> Peer {
         Peer { transport, buffer: BytesMut::new(), number, early: 0, open: Open(tally) }
@@ -49,6 +87,12 @@ impl Peer {
     /// How many bytes came within the TLS handshake.
     pub fn early_data(&self) -> usize {
         self.early
+    }
+
+    /// The connection as a stream, for a server that speaks something else than HTTP/1.1. It counts
+    /// as open until it is dropped.
+    pub fn into_stream(self) -> impl AsyncRead + AsyncWrite + Send + Unpin + 'static {
+        Wrapped { transport: self.transport, _open: self.open }
     }
 
     /// The connection's number, from 0 in the order of their accept.

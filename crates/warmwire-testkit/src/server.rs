@@ -32,6 +32,16 @@ pub struct Server {
 #[derive(Clone)]
 pub struct ServerTls(pub(crate) Arc<ServerConfig>);
 
+impl ServerTls {
+    /// Agrees to these protocols by ALPN, in the order of preference.
+    #[must_use]
+    pub fn alpn(&self, protocols: &[&str]) -> ServerTls {
+        let mut config = ServerConfig::clone(&self.0);
+        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        ServerTls(Arc::new(config))
+    }
+}
+
 /// Opens connections to a [`Server::memory`].
 #[derive(Clone)]
 pub struct Dialer(mpsc::UnboundedSender<DuplexStream>);

@@ -2,6 +2,7 @@
 
 mod connect;
 mod exchange;
+mod http2;
 mod limits;
 mod origin;
 mod pool;
@@ -53,6 +54,10 @@ pub use self::origin::OriginPolicy;
 /// | [`idempotency_key`](Self::idempotency_key) | off |
 /// | [`held_after`](Self::held_after) | 30 s |
 /// | [`redirects`](Self::redirects) | none is followed |
+/// | [`http_version`](Self::http_version) | HTTP/2 or HTTP/1.1 by ALPN; HTTP/1.1 without TLS |
+/// | [`http2_max_streams`](Self::http2_max_streams) | 256 per connection |
+/// | [`http2_stream_window`](Self::http2_stream_window), [`http2_connection_window`](Self::http2_connection_window) | 2 MiB, 5 MiB |
+/// | [`http2_keep_alive_interval`](Self::http2_keep_alive_interval), [`http2_keep_alive_timeout`](Self::http2_keep_alive_timeout) | 20 s, 10 s; while requests are in progress |
 ///
 /// Most of them can be other ones for single origins: see [`for_origin`](Self::for_origin).
 ///

@@ -93,6 +93,12 @@ pub(super) static SETTINGS: &[Setting] = &[
     both!(max_response_head, Kind::Count { min: 1 }, count),
     both!(max_response_headers, Kind::Count { min: 1 }, count),
     both!(max_interim_responses, Kind::Count { min: 0 }, count),
+    both!(http2_max_streams, Kind::Count { min: 1 }, number32),
+    both!(http2_stream_window, Kind::Count { min: 65_535 }, number32),
+    both!(http2_connection_window, Kind::Count { min: 65_535 }, number32),
+    both!(http2_keep_alive_interval, Kind::TimeOrOff, time_or_off),
+    both!(http2_keep_alive_timeout, Kind::Time, time),
+    both!(http2_keep_alive_while_idle, Kind::Flag, flag),
     both!(retry_budget, Kind::Share, share),
     both!(idempotency_key, Kind::Flag, flag),
     Setting {
@@ -139,7 +145,8 @@ mod tests {
     use super::*;
 
     /// Options that are code or hold more than data, and so are for the program to set.
-    const CODE: [&str; 6] = ["config", "connector", "for_origin", "on_event", "resolver", "tls"];
+    const CODE: [&str; 7] =
+        ["config", "connector", "for_origin", "http_version", "on_event", "resolver", "tls"];
 
     /// The options of `AgentBuilder` or `OriginPolicy`, from the sources of the builder.
     fn options(of: &str) -> BTreeSet<String> {
@@ -174,6 +181,7 @@ mod tests {
         assert_eq!(options_of_agent, named);
 
         let mut options_of_origin = options("OriginPolicy");
+        options_of_origin.remove("http_version");
         options_of_origin.remove("tls");
         let of_origin = SETTINGS.iter().filter(|setting| setting.origin.is_some());
         let of_origin: BTreeSet<_> = of_origin.map(|setting| setting.name.to_owned()).collect();

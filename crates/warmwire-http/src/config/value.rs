@@ -227,6 +227,10 @@ impl Value {
         }
     }
 
+    pub(super) fn number32(&self) -> u32 {
+        u32::try_from(self.number()).unwrap_or(u32::MAX)
+    }
+
     pub(super) fn order(&self) -> Scheduling {
         match self {
             Value::Order(order) => *order,

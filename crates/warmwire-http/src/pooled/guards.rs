@@ -5,8 +5,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use warmwire_pool::{
-    CloseReason, ConnectionId, Failed, Grant, Lease, Opened, Permit, RefuseReason, Verdict,
-    WaiterId,
+    ConnectionId, Failed, Grant, Lease, Opened, Permit, RefuseReason, Verdict, WaiterId,
 };
 
 use super::{Hooks, Lend, Pooled, take};
@@ -190,7 +189,7 @@ where
     }
 }
 
-/// A connection in use. Dropping it closes the connection as [`CloseReason::Cancelled`].
+/// A connection in use. Dropping it gives it back as [`Lend::dropped`] says.
 pub(crate) struct LeaseGuard<K, C, E, H>
 where
     K: Clone + Eq + std::hash::Hash,
@@ -233,7 +232,8 @@ where
 
     fn give_back(&mut self, now: Instant, verdict: Verdict) {
         let Some(lease) = self.lease.take() else { return };
-        let connection = std::mem::take(&mut self.connection);
+        let mut connection = std::mem::take(&mut self.connection);
+        connection.end();
         self.pooled.with_at(now, |pool, now, actions| {
             if let Some(place) = pool.connection_mut(&lease) {
                 place.restore(connection);
@@ -250,7 +250,7 @@ where
     H: Hooks<K, C>,
 {
     fn drop(&mut self) {
-        self.give_back(self.pooled.hooks.now(), Verdict::Close(CloseReason::Cancelled));
+        self.give_back(self.pooled.hooks.now(), self.connection.dropped());
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 use warmwire_pool::{
-    Acquire, Actions, Closed, Closing, ConnectionId, Lease, OriginId, Pool, RefuseReason,
+    Acquire, Actions, Closed, Closing, ConnectionId, Lease, OriginId, Pool, RefuseReason, Verdict,
 };
 
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,6 +42,12 @@ pub(crate) trait Lend: Default {
 
     /// Puts it back.
     fn restore(&mut self, lent: Self);
+
+    /// Called on what was lent before it goes back, without the lock.
+    fn end(&mut self);
+
+    /// What the drop of a lease without a verdict means.
+    fn dropped(&self) -> Verdict;
 }
 
 /// What is to be done after the lock is released.

@@ -9,6 +9,7 @@ mod drops;
 mod early_data;
 mod errors;
 mod held;
+mod http2;
 mod idle_limit;
 mod lifecycle;
 mod limits;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use shuttle::sync::Arc;
 use shuttle::thread::{self, JoinHandle};
-use warmwire_pool::{Closed, Limits, Opened, Pool};
+use warmwire_pool::{CloseReason, Closed, Limits, Opened, Pool, Verdict};
 
 use crate::pooled::{Alarm, Hooks, Left, Lend, Pooled};
 
@@ -26,6 +26,12 @@ impl Lend for Connection {
 
     fn restore(&mut self, lent: Self) {
         *self = lent;
+    }
+
+    fn end(&mut self) {}
+
+    fn dropped(&self) -> Verdict {
+        Verdict::Close(CloseReason::Cancelled)
     }
 }
 

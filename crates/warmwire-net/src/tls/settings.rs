@@ -88,7 +88,6 @@ impl Settings {
         if self.key_log {
             config.key_log = Arc::new(KeyLogFile::new());
         }
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.resumption = match self.sessions {
             0 => Resumption::disabled(),
             sessions => Resumption::in_memory_sessions(sessions),

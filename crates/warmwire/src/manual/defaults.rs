@@ -33,6 +33,11 @@
 //! | [`idempotency_key`] | off | The header is a promise of the server, and some servers ignore it. |
 //! | [`held_after`] | 30 s | As `acquire_timeout`: a response that nobody reads for so long can fail another request. |
 //! | [`max_interim_responses`] | 16 | A server that reports progress or hints sends a few. |
+//! | [`http_version`] | by ALPN | The server knows best; without TLS nothing tells that it speaks HTTP/2. |
+//! | [`http2_max_streams`] | 256 | More than servers commonly allow, and a bound on what one broken connection takes along. |
+//! | [`http2_stream_window`], [`http2_connection_window`] | 2 MiB, 5 MiB | A download over 100 ms keeps 160 Mbit/s, and one that is not read leaves room for two more. |
+//! | [`http2_keep_alive_interval`], [`http2_keep_alive_timeout`] | 20 s, 10 s | Requests share one path, so a dead one is to be known within half a minute. |
+//! | [`http2_keep_alive_while_idle`] | off | Idle connections close soon, and some servers count such pings as abuse. |
 //! | [`drain_bytes`] | 64 KiB | About what comes in the time of a handshake: reading the rest of a dropped response is cheaper than a new connection. |
 //! | [`drain_time`] | 50 ms | The same in time. |
 //! | [`redirects`] | none is followed | A redirect of a service that the program knows is a mistake more often than a place to go; followed in silence it costs an exchange each time and takes requests to other servers. |
@@ -64,6 +69,13 @@
 //! [`tcp_nodelay`]: crate::http::AgentBuilder::tcp_nodelay
 //! [`tcp_keepalive`]: crate::http::AgentBuilder::tcp_keepalive
 //! [`tcp_keepalive_probes`]: crate::http::AgentBuilder::tcp_keepalive_probes
+//! [`http_version`]: crate::http::AgentBuilder::http_version
+//! [`http2_max_streams`]: crate::http::AgentBuilder::http2_max_streams
+//! [`http2_stream_window`]: crate::http::AgentBuilder::http2_stream_window
+//! [`http2_connection_window`]: crate::http::AgentBuilder::http2_connection_window
+//! [`http2_keep_alive_interval`]: crate::http::AgentBuilder::http2_keep_alive_interval
+//! [`http2_keep_alive_timeout`]: crate::http::AgentBuilder::http2_keep_alive_timeout
+//! [`http2_keep_alive_while_idle`]: crate::http::AgentBuilder::http2_keep_alive_while_idle
 //! [`happy_eyeballs_delay`]: crate::http::AgentBuilder::happy_eyeballs_delay
 //! [`learn_idle_limit`]: crate::http::AgentBuilder::learn_idle_limit
 //! [`retry_budget`]: crate::http::AgentBuilder::retry_budget
