@@ -61,6 +61,12 @@ fn observability() {
 }
 
 #[test]
+fn tonic() {
+    let wanted = ["serving: SERVING", "unknown: NotFound", "connections: 1"];
+    run(env!("CARGO_BIN_EXE_tonic"), &wanted);
+}
+
+#[test]
 fn tower() {
     let wanted = ["answer: third time lucky", "attempts: 3", "connections: 1"];
     run(env!("CARGO_BIN_EXE_tower"), &wanted);

@@ -144,6 +144,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "metrics-util",
             "object_store",
             "tokio",
+            "tonic-health",
             "tower",
             "tower-http",
             "tracing",

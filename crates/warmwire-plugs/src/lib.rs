@@ -9,6 +9,7 @@
 //! | `cookies` | a cookie jar |
 //! | `mock` | a scripted server in memory, for a program's own tests |
 //! | `object-store` | the connections below the crate `object_store` |
+//! | `tonic` | a gRPC channel |
 //!
 //! What wraps a service is generic over `tower`'s `Service` trait and has a `tower` layer: it stacks
 //! with whatever else is built on tower.
@@ -25,3 +26,5 @@ pub mod cookies;
 pub mod mock;
 #[cfg(feature = "object-store")]
 pub mod object_store;
+#[cfg(feature = "tonic")]
+pub mod tonic;

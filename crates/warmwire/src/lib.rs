@@ -11,6 +11,7 @@
 //! | `metrics` | metrics by OpenTelemetry's conventions, through the `metrics` facade | |
 //! | `mock` | `plugs::mock`: a scripted server in memory, for a program's own tests | |
 //! | `object-store` | `plugs::object_store`: the connections below the crate `object_store` | |
+//! | `tonic` | `plugs::tonic`: a gRPC channel | |
 //! | `tracing` | spans by OpenTelemetry's conventions, and connections' events | |
 //! | `toml` | [`AgentConfig`](http::AgentConfig) from TOML | yes |
 //! | `full` | everything | |
@@ -34,7 +35,8 @@ pub use warmwire_http as http;
     feature = "compression",
     feature = "cookies",
     feature = "mock",
-    feature = "object-store"
+    feature = "object-store",
+    feature = "tonic"
 ))]
 #[doc(inline)]
 pub use warmwire_plugs as plugs;

@@ -14,3 +14,5 @@ mod mock;
 mod object_store;
 #[cfg(all(feature = "cache", feature = "compression", feature = "cookies", feature = "mock"))]
 mod stack;
+#[cfg(all(feature = "tonic", feature = "mock"))]
+mod tonic;

@@ -36,6 +36,12 @@
 //! unsafe request has changed. Which of the three it was is in a response's extensions, as
 //! `CacheStatus`.
 //!
+//! # `tonic`
+//!
+//! `plugs::tonic::GrpcChannel` is an agent and an origin, and what `tonic`'s generated clients are
+//! made with. Over `http://` the agent must be told to speak HTTP/2 (`http_version`); over
+//! `https://` servers choose it. Failures are a `Status` with the code that says what to do.
+//!
 //! # `compression`
 //!
 //! `plugs::compression::Decompress` asks for gzip, br, zstd and deflate and decodes what comes. A
