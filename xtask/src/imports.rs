@@ -125,7 +125,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "tokio-rustls",
         ],
     ),
-    ("warmwire-interop", &[], &["tokio"]),
+    ("warmwire-interop", &["warmwire"], &["tokio"]),
     (
         "warmwire-examples",
         &["warmwire"],
