@@ -221,6 +221,23 @@ impl Agent {
         })
     }
 
+    /// Closes every connection to the origin of `url`, through whatever proxy it goes, and says how
+    /// many: idle ones at once, those in use when their exchange ends. None of them is used for
+    /// another request.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidRequest`] for what is no URL of an origin.
+    pub fn evict_origin(&self, url: impl IntoUri) -> Result<usize, Error> {
+        let uri = url.into_uri()?;
+        let name = Address::of(&uri, self.config().unix_socket.as_deref())?.name();
+        Ok(self.evict(|candidate| {
+            // A name goes on after a space with what requests have of their own: a proxy, TLS.
+            let rest = candidate.origin.as_str().strip_prefix(&*name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        }))
+    }
+
     /// Refuses new requests, closes idle connections at once and the others when their exchange
     /// ends, and returns when all are closed.
     ///

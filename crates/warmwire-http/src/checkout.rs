@@ -11,6 +11,7 @@ use crate::dial::{self, DialPhase};
 use crate::error::{Error, ErrorKind, Phase, Sent};
 use crate::event::Event;
 use crate::key::OriginName;
+use crate::names;
 use crate::pooled::Granted;
 use crate::release;
 use crate::response::{ConnectionInfo, Timings};
@@ -186,6 +187,8 @@ fn note(trace: &mut Trace, lease: &mut ConnectionLease, now: Instant) {
         requests: known.requests(),
         established,
     });
+    names::note_use(lease, now);
+    let known = lease.lease();
     let (id, reused) = (known.connection(), known.reused());
     match lease.is_shared() {
         false => lease.conn().open.busy(reused, trace.timings.queued),

@@ -143,6 +143,11 @@ impl Hooks<Key, Slot> for AgentHooks {
             requests: closed.requests,
             age: closed.age,
         });
+        let established = closed.connection.established.as_ref();
+        if let Some(address) = established.and_then(|of| of.address.as_ref()) {
+            // A caller that keeps what it was told of the connection keeps its address too.
+            address.release();
+        }
         if let Some(conn) = closed.connection.conn {
             conn.close();
         }

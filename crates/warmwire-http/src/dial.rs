@@ -18,6 +18,7 @@ use crate::error::{Error, ErrorKind, Phase};
 use crate::event::Event;
 use crate::h2::{self, HttpVersion};
 use crate::key::{Key, OriginName};
+use crate::names;
 use crate::observe::{self, Open};
 use crate::proxy;
 use crate::random;
@@ -285,7 +286,12 @@ async fn dial(
     let hooks = &core.hooks;
     hooks.observer.report(|| Event::Connecting { origin: OriginName::new(key) });
     let began = Instant::now();
-    let connected = hooks.connector.connect(&key.target(), timeout, &|now| phase.enter(now)).await;
+    let entered = |now| {
+        phase.enter(now);
+        // A look-up may just have told that addresses are gone.
+        names::retire_lost(core);
+    };
+    let connected = hooks.connector.connect(&key.target(), timeout, &entered).await;
     let up = match connected {
         Ok(connected) => set_up(core, key, connected, began, timeout).await,
         Err(error) => Err(error),
@@ -320,10 +326,11 @@ async fn set_up(
     began: Instant,
     timeout: Option<Duration>,
 ) -> Result<(Slot, u32), ConnectError> {
-    let Connected { stream, local, remote, tls, phases } = connected;
+    let Connected { stream, local, remote, address, tls, phases } = connected;
     let version = key.version();
     let chosen = tls.as_ref().map(|tls| tls.alpn.as_deref() == Some("h2"));
-    let established = Arc::new(Established::new(OriginName::new(key), local, remote, tls, phases));
+    let name = OriginName::new(key);
+    let established = Arc::new(Established::new(name, local, remote, address, tls, phases));
     match (chosen, version) {
         (Some(true), _) | (None, HttpVersion::Http2) => {
             // Boxed: the futures of dials need not have room for it.

@@ -41,6 +41,7 @@ mod idle_limit;
 mod incoming;
 mod key;
 mod memory;
+mod names;
 mod observe;
 mod policy;
 mod pooled;
@@ -81,6 +82,6 @@ pub use stats::{ClosedCounts, OriginStats, RetryOutcomes, Stats, TimeoutCounts};
 pub use url::IntoUri;
 pub use warmwire_net::{
     BoxFuture, CertificateChain, Connect, ConnectTarget, Destination, Io, Proxy, ProxyError,
-    ProxyRules, Resolve, SystemResolver, Tls, TlsVersion,
+    ProxyRules, Resolve, Resolved, Spread, SystemResolver, Tls, TlsVersion,
 };
 pub use warmwire_pool::{CloseReason, ConnectionId, Scheduling};

@@ -13,7 +13,7 @@ use http_body::Body as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use warmwire_h1::ResponseHead;
-use warmwire_net::{Phases, Proxy, TlsInfo, TlsVersion};
+use warmwire_net::{AddressUse, Phases, Proxy, TlsInfo, TlsVersion};
 use warmwire_pool::ConnectionId;
 
 use crate::body::Body;
@@ -71,6 +71,8 @@ pub(crate) struct Established {
     pub(crate) origin: OriginName,
     pub(crate) local: Option<SocketAddr>,
     pub(crate) remote: Option<SocketAddr>,
+    /// Counts the connection on its address.
+    pub(crate) address: Option<AddressUse>,
     pub(crate) phases: Phases,
     /// How far the reader of the response under way is.
     pub(crate) reading: Reading,
@@ -84,11 +86,12 @@ impl Established {
         origin: OriginName,
         local: Option<SocketAddr>,
         remote: Option<SocketAddr>,
+        address: Option<AddressUse>,
         tls: Option<TlsInfo>,
         phases: Phases,
     ) -> Established {
         let (reading, late_tls) = (Reading::default(), OnceLock::new());
-        Established { origin, local, remote, phases, reading, tls, late_tls }
+        Established { origin, local, remote, address, phases, reading, tls, late_tls }
     }
 
     fn tls(&self) -> Option<&TlsInfo> {

@@ -10,11 +10,12 @@ use sync_wrapper::SyncWrapper;
 use tokio::net::UnixStream;
 
 use crate::error::{ConnectError, ConnectFault, ConnectPhase};
+use crate::names::Choice;
 use crate::progress::Progress;
 use crate::proxy::Endpoint;
-use crate::race::{Tried, interleave};
+use crate::race::Tried;
 use crate::tls::{Alpn, TlsInfo};
-use crate::{Connect, ConnectTarget, Proxy, Resolve, Socket, Stream, TcpConnect, Tls};
+use crate::{AddressUse, Connect, ConnectTarget, Names, Proxy, Socket, Stream, TcpConnect, Tls};
 
 /// Where a connection goes.
 #[derive(Clone, Debug)]
@@ -58,6 +59,8 @@ pub struct Connected {
     pub local: Option<SocketAddr>,
     /// The address that was connected to; `None` for Unix sockets and a caller's own streams.
     pub remote: Option<SocketAddr>,
+    /// Counts the connection on the address; `None` where no name was looked up.
+    pub address: Option<AddressUse>,
     /// What the handshake agreed on.
     pub tls: Option<TlsInfo>,
     /// What it took.
@@ -66,8 +69,8 @@ pub struct Connected {
 
 /// Opens connections, all with the same settings.
 pub struct Connector {
-    /// Looks names up.
-    pub resolver: Arc<dyn Resolve>,
+    /// What is known of names.
+    pub names: Names,
     /// How TCP is connected.
     pub tcp: TcpConnect,
     /// Connects in place of the built-in TCP connect where it is set (never for Unix sockets).
@@ -129,17 +132,18 @@ impl Connector {
         from: Option<IpAddr>,
         progress: &mut Progress<'_>,
     ) -> Result<Transport, ConnectFault> {
-        let addresses = self.addresses(host, port, progress).await?;
+        let choice = progress.within(self.names.choose(host, port)).await?;
+        let choice = choice.map_err(ConnectFault::Dns)?;
         progress.enter(ConnectPhase::Connect);
         match &self.custom {
             Some(custom) => {
-                let asked = ConnectTarget::new(host.to_owned(), port, addresses);
+                let asked = ConnectTarget::new(host.to_owned(), port, choice.addresses);
                 let stream = progress.within(custom.connect(asked)).await?;
                 let stream = stream.map_err(ConnectFault::Connect)?;
                 let socket = Socket::Custom(SyncWrapper::new(stream));
                 Ok(Transport::without_addresses(socket))
             }
-            None => self.tcp(addresses, from, progress).await,
+            None => self.tcp(choice, from, progress).await,
         }
     }
 
@@ -153,7 +157,10 @@ impl Connector {
     ) -> Result<Transport, ConnectFault> {
         let mut to = Endpoint::new(&target.host, target.port);
         if proxy.takes_addresses_only() {
-            let found = self.addresses(&target.host, target.port, progress).await?;
+            let found = progress.within(self.names.addresses(&target.host)).await?;
+            let found = found.map_err(ConnectFault::Dns)?;
+            let found: Vec<_> =
+                found.into_iter().map(|ip| SocketAddr::new(ip, target.port)).collect();
             to = proxy.choose(&found).ok_or_else(|| {
                 let text =
                     format!("{:?} has no IPv4 address, and {proxy} takes no other", target.host);
@@ -179,37 +186,24 @@ impl Connector {
         Ok(transport)
     }
 
-    async fn addresses(
-        &self,
-        host: &str,
-        port: u16,
-        progress: &mut Progress<'_>,
-    ) -> Result<Vec<SocketAddr>, ConnectFault> {
-        if let Ok(literal) = host.parse::<IpAddr>() {
-            return Ok(vec![SocketAddr::new(literal, port)]);
-        }
-        let found = progress.within(self.resolver.resolve(host)).await?;
-        let found = found.map_err(ConnectFault::Dns)?;
-        if found.is_empty() {
-            let text = format!("the resolver knows no address of {host:?}");
-            return Err(ConnectFault::Dns(io::Error::new(io::ErrorKind::NotFound, text)));
-        }
-        Ok(interleave(found).into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
-    }
-
     async fn tcp(
         &self,
-        addresses: Vec<SocketAddr>,
+        choice: Choice,
         from: Option<IpAddr>,
         progress: &mut Progress<'_>,
     ) -> Result<Transport, ConnectFault> {
         let mut tried = Tried::default();
+        let addresses = choice.addresses.clone();
         let won = progress.within(self.tcp.connect(addresses, from, &mut tried)).await;
         progress.attempts = tried.into_attempts();
+        let reached = won.as_ref().ok().and_then(|up| up.as_ref()).map(|(address, _)| *address);
+        let patience = self.tcp.happy_eyeballs_delay;
+        let counted = choice.done(reached, &progress.attempts, patience);
         match won? {
             Some((address, stream)) => Ok(Transport {
                 local: stream.local_addr().ok(),
                 remote: Some(address),
+                address: counted,
                 socket: Socket::Tcp(stream),
             }),
             None => {
@@ -228,13 +222,13 @@ async fn secure(
     mut progress: Progress<'_>,
 ) -> Result<Connected, ConnectError> {
     progress.enter(ConnectPhase::Tls);
-    let Transport { socket, local, remote } = transport;
+    let Transport { socket, local, remote, address } = transport;
     let handshake = tls.handshake(&target.host, target.alpn, socket);
     match progress.within(handshake).await.and_then(|done| done) {
         Ok((stream, info)) => {
             let stream = Stream::Tls(Box::new(stream));
             let (tls, phases) = (Some(info), progress.finish());
-            Ok(Connected { stream, local, remote, tls, phases })
+            Ok(Connected { stream, local, remote, address, tls, phases })
         }
         Err(fault) => Err(progress.failed(fault)),
     }
@@ -252,16 +246,17 @@ struct Transport {
     socket: Socket,
     local: Option<SocketAddr>,
     remote: Option<SocketAddr>,
+    address: Option<AddressUse>,
 }
 
 impl Transport {
     /// Of a stream that has no addresses of its own.
     fn without_addresses(socket: Socket) -> Transport {
-        Transport { socket, local: None, remote: None }
+        Transport { socket, local: None, remote: None, address: None }
     }
 
     fn plain(self, phases: Phases) -> Connected {
-        let Transport { socket, local, remote } = self;
-        Connected { stream: Stream::Plain(socket), local, remote, tls: None, phases }
+        let Transport { socket, local, remote, address } = self;
+        Connected { stream: Stream::Plain(socket), local, remote, address, tls: None, phases }
     }
 }

@@ -157,13 +157,20 @@ impl fmt::Display for ProxyFault {
     }
 }
 
+/// Addresses that the text of an error names.
+const MOST_NAMED: usize = 16;
+
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fault.fmt(f)?;
         if !matches!(self.phase, ConnectPhase::Dns | ConnectPhase::Tls) {
-            for (index, Attempt { address, elapsed, error }) in self.attempts.iter().enumerate() {
+            let named = self.attempts.iter().take(MOST_NAMED);
+            for (index, Attempt { address, elapsed, error }) in named.enumerate() {
                 f.write_str(if index == 0 { " (tried " } else { "; " })?;
                 write!(f, "{address}: {error} after {elapsed:.0?}")?;
+            }
+            if let Some(more @ 1..) = self.attempts.len().checked_sub(MOST_NAMED) {
+                write!(f, "; and {more} more")?;
             }
             if !self.attempts.is_empty() {
                 f.write_str(")")?;

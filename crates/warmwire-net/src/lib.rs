@@ -2,7 +2,8 @@
 //!
 //! The one crate that names sockets. It opens a connection to a [`Target`] and hands over the
 //! [`Stream`] with what was measured on the way; it knows neither HTTP nor a pool, keeps nothing
-//! between two calls (but TLS sessions, see [`Tls`]), and never retries.
+//! between two calls (but TLS sessions, see [`Tls`], and what it knows of [`Names`]), and never
+//! retries.
 //!
 //! [`Connector::connect`] goes through three phases, each of which is measured and named in the
 //! error when it fails: look-up ([`Resolve`]), TCP or Unix connect (addresses raced as RFC 8305
@@ -12,6 +13,7 @@
 mod connect;
 mod connector;
 mod error;
+mod names;
 mod progress;
 mod proxy;
 mod race;
@@ -23,8 +25,9 @@ mod tls;
 pub use connect::{Connect, ConnectTarget, TcpConnect};
 pub use connector::{Connected, Connector, Phases, Target};
 pub use error::{Attempt, CertificateFault, ConnectError, ConnectFault, ConnectPhase, ProxyFault};
+pub use names::{AddressUse, NameSettings, Names, Spread};
 pub use proxy::{Destination, Proxy, ProxyAnswer, ProxyError, ProxyRules};
-pub use resolve::{Resolve, SystemResolver};
+pub use resolve::{Resolve, Resolved, SystemResolver};
 pub use socket::SocketOptions;
 pub use stream::{Io, Quiet, Socket, Stream};
 pub use tls::{

@@ -28,18 +28,26 @@ pub(crate) fn interleave(addresses: Vec<IpAddr>) -> VecDeque<IpAddr> {
 /// The addresses that a race has tried, also those whose end it did not wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Tried {
+    /// Not begun yet.
+    waiting: VecDeque<SocketAddr>,
     running: Vec<(SocketAddr, Instant)>,
     failed: Vec<Attempt>,
 }
 
 impl Tried {
-    /// The attempts that failed, and those that were still running as timed out.
+    /// The attempts that failed, those that were still running as timed out, and those that time
+    /// did not suffice for.
     pub(crate) fn into_attempts(self) -> Vec<Attempt> {
         let mut attempts = self.failed;
         attempts.extend(self.running.into_iter().map(|(address, began)| Attempt {
             address,
             elapsed: began.elapsed(),
             error: io::ErrorKind::TimedOut.into(),
+        }));
+        attempts.extend(self.waiting.into_iter().map(|address| Attempt {
+            address,
+            elapsed: Duration::ZERO,
+            error: io::Error::new(io::ErrorKind::TimedOut, "not tried before the time was up"),
         }));
         attempts
     }
@@ -64,26 +72,26 @@ pub(crate) async fn race<T, F>(
 where
     F: Future<Output = io::Result<T>>,
 {
-    let mut waiting: VecDeque<_> = addresses.into();
+    tried.waiting = addresses.into();
     let mut running = FuturesUnordered::new();
     let start = |address| {
         let attempt = connect(address);
         async move { (address, attempt.await) }
     };
-    while let Some(next) = waiting.pop_front() {
+    while let Some(next) = tried.waiting.pop_front() {
         tried.running.push((next, Instant::now()));
         running.push(start(next));
         let step = tokio::time::sleep(delay);
         tokio::pin!(step);
         while let Some((address, result)) = tokio::select! {
             done = running.next() => done,
-            () = &mut step, if !waiting.is_empty() => None,
+            () = &mut step, if !tried.waiting.is_empty() => None,
         } {
             match result {
                 Ok(up) => return Some((address, up)),
                 Err(error) => tried.fail(address, error),
             }
-            if !waiting.is_empty() {
+            if !tried.waiting.is_empty() {
                 break;
             }
         }

@@ -57,6 +57,8 @@ close_reasons! {
     CallerAsked, "caller_asked", "the caller asked to close it";
     /// The user evicted it, or its origin.
     Evicted, "evicted", "it was evicted";
+    /// Its name no longer has the address that it goes to.
+    AddressGone, "address_gone", "its name no longer has its address";
     /// It was idle when the user closed all idle connections.
     CloseIdle, "close_idle", "all idle connections were closed";
     /// The pool was closed.

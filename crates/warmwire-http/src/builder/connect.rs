@@ -1,10 +1,10 @@
-//! How connections are opened: names and sockets.
+//! How connections are opened: sockets.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use warmwire_net::{Connect, Resolve};
+use warmwire_net::Connect;
 
 use super::AgentBuilder;
 
@@ -54,12 +54,6 @@ impl AgentBuilder {
     #[doc(alias = "socketPath")]
     pub fn unix_socket(mut self, path: impl Into<PathBuf>) -> Self {
         self.unix_socket = Some(path.into());
-        self
-    }
-
-    /// Looks names up in place of the system's resolver.
-    pub fn resolver(mut self, resolver: impl Resolve) -> Self {
-        self.resolver = Arc::new(resolver);
         self
     }
 

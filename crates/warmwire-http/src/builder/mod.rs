@@ -4,6 +4,7 @@ mod connect;
 mod exchange;
 mod http2;
 mod limits;
+mod names;
 mod origin;
 mod pool;
 mod reuse;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::header::{self, HeaderMap, HeaderValue};
-use warmwire_net::{Connect, Connector, Resolve, SystemResolver, TcpConnect};
+use warmwire_net::{Connect, Connector, NameSettings, Names, Resolve, SystemResolver, TcpConnect};
 use warmwire_pool::Pool;
 
 use self::origin::NamedPolicy;
@@ -46,6 +47,8 @@ pub use self::origin::OriginPolicy;
 /// | [`timeout`](Self::timeout) | none |
 /// | [`scheduling`](Self::scheduling) | last in, first out |
 /// | [`proxy`](Self::proxy) | none |
+/// | [`spread`](Self::spread) | least connections |
+/// | [`dns_cache`](Self::dns_cache), [`dns_refresh`](Self::dns_refresh) | 5 s, 30 s; the TTL where it is known |
 /// | [`tcp_nodelay`](Self::tcp_nodelay) | on |
 /// | [`tcp_keepalive`](Self::tcp_keepalive) | after 15 s, every 15 s, 3 times |
 /// | [`drain_bytes`](Self::drain_bytes), [`drain_time`](Self::drain_time) | 64 KiB, 50 ms |
@@ -73,6 +76,7 @@ pub struct AgentBuilder {
     headers: HeaderMap,
     unix_socket: Option<PathBuf>,
     resolver: Arc<dyn Resolve>,
+    names: NameSettings,
     connector: Option<Arc<dyn Connect>>,
     observer: Observer,
     invalid: Option<Error>,
@@ -96,6 +100,7 @@ impl AgentBuilder {
             headers: HeaderMap::new(),
             unix_socket: None,
             resolver: Arc::new(SystemResolver),
+            names: NameSettings::default(),
             connector: None,
             observer: Observer::default(),
             invalid: None,
@@ -137,8 +142,8 @@ impl AgentBuilder {
             default_headers: headers,
             unix_socket: self.unix_socket.map(Into::into),
         };
-        let connector =
-            Connector { resolver: self.resolver, tcp: self.tcp, custom: self.connector };
+        let names = Names::new(self.resolver, self.names);
+        let connector = Connector { names, tcp: self.tcp, custom: self.connector };
         let core = Arc::new_cyclic(|core| {
             let hooks = AgentHooks::new(core.clone(), config, connector, self.observer);
             Core::new(pool, hooks)

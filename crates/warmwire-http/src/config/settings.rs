@@ -74,6 +74,9 @@ pub(super) static SETTINGS: &[Setting] = &[
     both!(proxy, Kind::Proxy, proxies),
     both!(http_version, Kind::Version, version),
     both!(local_address, Kind::Address, address),
+    agent_only!(spread, Kind::Spread, spread),
+    agent_only!(dns_cache, Kind::Time, time),
+    agent_only!(dns_refresh, Kind::Time, time),
     agent_only!(tcp_keepalive, Kind::TimeOrOff, time_or_off),
     Setting {
         name: "tcp_keepalive_probes",

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
-use warmwire_net::{Proxy, ProxyRules};
+use warmwire_net::{Proxy, ProxyRules, Spread};
 use warmwire_pool::Scheduling;
 
 use super::duration;
@@ -35,6 +35,7 @@ pub(super) enum Value {
     Share(f64),
     Flag(bool),
     Order(Scheduling),
+    Spread(Spread),
     Version(HttpVersion),
     Text(String),
     Address(IpAddr),
@@ -74,6 +75,7 @@ pub(super) enum Kind {
     Flag,
     Version,
     Order,
+    Spread,
     Text,
     Address,
     Pair(&'static [Kind; 2]),
@@ -99,6 +101,7 @@ impl Kind {
             Kind::Flag => "true or false".into(),
             Kind::Version => "\"negotiate\", \"http1\" or \"http2\"".into(),
             Kind::Order => "\"lifo\" or \"fifo\"".into(),
+            Kind::Spread => "\"least-connections\" or \"in-order\"".into(),
             Kind::Text => "text".into(),
             Kind::Address => "an IP address".into(),
             Kind::Pair([one, other]) => {
@@ -137,6 +140,11 @@ impl Kind {
             (Kind::Order, Raw::Text(text)) => match text.as_str() {
                 "lifo" => Some(Value::Order(Scheduling::Lifo)),
                 "fifo" => Some(Value::Order(Scheduling::Fifo)),
+                _ => None,
+            },
+            (Kind::Spread, Raw::Text(text)) => match text.as_str() {
+                "least-connections" => Some(Value::Spread(Spread::LeastConnections)),
+                "in-order" => Some(Value::Spread(Spread::InOrder)),
                 _ => None,
             },
             (Kind::Text, Raw::Text(text)) => Some(Value::Text(text.clone())),
@@ -245,6 +253,13 @@ impl Value {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
     }
 
+    pub(super) fn spread(&self) -> Spread {
+        match self {
+            Value::Spread(spread) => *spread,
+            _ => unreachable!("{OF_ITS_KIND}"),
+        }
+    }
+
     pub(super) fn version(&self) -> HttpVersion {
         match self {
             Value::Version(version) => *version,
@@ -312,6 +327,10 @@ impl Serialize for Value {
                 let known = VERSIONS.iter().find(|(_, known)| known == version);
                 serializer.serialize_str(known.map_or("negotiate", |(name, _)| name))
             }
+            Value::Spread(Spread::LeastConnections) => {
+                serializer.serialize_str("least-connections")
+            }
+            Value::Spread(Spread::InOrder) => serializer.serialize_str("in-order"),
             Value::Order(Scheduling::Lifo) => serializer.serialize_str("lifo"),
             Value::Order(Scheduling::Fifo) => serializer.serialize_str("fifo"),
             Value::Text(text) => serializer.serialize_str(text),

@@ -15,6 +15,7 @@ mod lifecycle;
 mod limits;
 #[cfg(feature = "metrics")]
 mod metered;
+mod names;
 mod policies;
 mod proxies;
 mod proxy_errors;

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use warmwire_http::{
-    Agent, BoxFuture, Connect, ConnectTarget, Error, Io, OriginStats, Resolve, Stats,
+    Agent, BoxFuture, Connect, ConnectTarget, Error, Io, OriginStats, Resolve, Resolved, Stats,
 };
 use warmwire_testkit::{Dialer, GUARD, Server};
 
@@ -47,8 +47,9 @@ where
     F: Fn(String) -> T + Send + Sync + 'static,
     T: Future<Output = io::Result<Vec<IpAddr>>> + Send + 'static,
 {
-    fn resolve(&self, host: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-        Box::pin((self.0)(host.to_owned()))
+    fn resolve(&self, host: &str) -> BoxFuture<'static, io::Result<Resolved>> {
+        let found = (self.0)(host.to_owned());
+        Box::pin(async move { Ok(found.await?.into()) })
     }
 }
 

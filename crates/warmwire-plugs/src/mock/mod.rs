@@ -35,7 +35,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use warmwire_http::{AgentBuilder, BoxFuture, Connect, ConnectTarget, Io, Resolve};
+use warmwire_http::{AgentBuilder, BoxFuture, Connect, ConnectTarget, Io, Resolve, Resolved};
 
 pub use recorded::Recorded;
 pub use reply::Reply;
@@ -225,8 +225,8 @@ impl Connect for Mock {
 }
 
 impl Resolve for Mock {
-    fn resolve(&self, _: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-        Box::pin(std::future::ready(Ok(vec![ADDRESS])))
+    fn resolve(&self, _: &str) -> BoxFuture<'static, io::Result<Resolved>> {
+        Box::pin(std::future::ready(Ok(vec![ADDRESS].into())))
     }
 }
 

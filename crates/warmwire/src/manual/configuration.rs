@@ -48,6 +48,7 @@
 //! | switch | `true`, `false` | in a variable `1` and `0` too |
 //! | two arguments | `["100ms", "5s"]` | in a variable `100ms,5s` |
 //! | `scheduling` | `"lifo"`, `"fifo"` | |
+//! | `spread` | `"least-connections"`, `"in-order"` | |
 //! | `http_version` | `"negotiate"`, `"http1"`, `"http2"` | |
 //! | `redirects` | a whole number, or `"off"` | |
 //! | `proxy` | a URL, `"environment"`, or `"off"` | |

@@ -27,6 +27,9 @@
 //! | [`tcp_nodelay`] | on | Requests are written whole; to hold the last packet back only makes them late. |
 //! | [`tcp_keepalive`] | after 15 s | Finds a peer that has gone without a word before the middleboxes forget the connection. |
 //! | [`tcp_keepalive_probes`] | every 15 s, 3 times | A peer that is gone is noticed within a minute. |
+//! | [`spread`] | least connections | Servers behind one name are there to share the load; the first in the answer would get it all. |
+//! | [`dns_cache`] | 5 s | `getaddrinfo` tells no TTL. A burst of dials costs one look-up, and a name that moves is followed within what load balancers take to notice a failure. |
+//! | [`dns_refresh`] | 30 s | Addresses that are taken out of service are left within about the TTLs of load balancers (60 s), at two look-ups a minute per name in use. |
 //! | [`happy_eyeballs_delay`] | 250 ms | RFC 8305 recommends it. |
 //! | [`learn_idle_limit`] | on | It only ever closes earlier, and only where the server was seen to close; see [`reuse`](super::reuse). |
 //! | [`retry_budget`] | 0.2 | As Finagle and Envoy: a server that loses every connection is not asked twice for everything. |
@@ -76,6 +79,9 @@
 //! [`http2_keep_alive_interval`]: crate::http::AgentBuilder::http2_keep_alive_interval
 //! [`http2_keep_alive_timeout`]: crate::http::AgentBuilder::http2_keep_alive_timeout
 //! [`http2_keep_alive_while_idle`]: crate::http::AgentBuilder::http2_keep_alive_while_idle
+//! [`spread`]: crate::http::AgentBuilder::spread
+//! [`dns_cache`]: crate::http::AgentBuilder::dns_cache
+//! [`dns_refresh`]: crate::http::AgentBuilder::dns_refresh
 //! [`happy_eyeballs_delay`]: crate::http::AgentBuilder::happy_eyeballs_delay
 //! [`learn_idle_limit`]: crate::http::AgentBuilder::learn_idle_limit
 //! [`retry_budget`]: crate::http::AgentBuilder::retry_budget

@@ -10,6 +10,7 @@
 //! - [`redirects`]: none by default, and how to follow them without giving secrets away.
 //! - [`errors`]: what to do about which.
 //! - [`events`]: every step of a connection's life, as it happens.
+//! - [`names`]: which address of a name a connection goes to, and names that move.
 //! - [`numbers`]: what the statistics count, and how to watch them.
 //! - [`observability`]: spans and metrics by OpenTelemetry's conventions.
 //! - [`proxies`]: which one, what it is asked, and what its errors say.
@@ -24,6 +25,7 @@ pub mod dialling;
 pub mod errors;
 pub mod events;
 pub mod limits;
+pub mod names;
 pub mod numbers;
 pub mod observability;
 pub mod per_origin;

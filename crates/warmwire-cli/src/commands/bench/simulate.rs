@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use tokio::net::TcpStream;
-use warmwire::http::{BoxFuture, Connect, ConnectTarget, Io, Resolve};
+use warmwire::http::{BoxFuture, Connect, ConnectTarget, Io, Resolve, Resolved};
 
 use crate::timer::PreciseTimer;
 
@@ -38,11 +38,11 @@ pub(super) struct SlowResolver {
 }
 
 impl Resolve for SlowResolver {
-    fn resolve(&self, _host: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+    fn resolve(&self, _host: &str) -> BoxFuture<'static, io::Result<Resolved>> {
         let (timer, duration) = (self.timer.clone(), self.duration);
         Box::pin(async move {
             timer.sleep(duration).await;
-            Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)])
+            Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)].into())
         })
     }
 }

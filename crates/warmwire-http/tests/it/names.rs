@@ -1,0 +1,190 @@
+//! Names and their addresses: spread, set back, lost.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use warmwire_http::{Agent, BoxFuture, CloseReason, Resolve, Resolved, Spread};
+use warmwire_testkit::{Peer, Server};
+
+use crate::support::{get, until};
+
+/// The loopback address that ends so.
+fn local(last: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))
+}
+
+/// A name whose addresses a test changes.
+#[derive(Clone)]
+struct Name {
+    answer: Arc<Mutex<Resolved>>,
+    asked: Arc<Mutex<usize>>,
+}
+
+impl Name {
+    fn new(addresses: &[IpAddr], ttl: Duration) -> Name {
+        let answer = Resolved::new(addresses.to_vec(), Some(ttl));
+        Name { answer: Arc::new(Mutex::new(answer)), asked: Arc::default() }
+    }
+
+    fn becomes(&self, addresses: &[IpAddr]) {
+        self.answer.lock().unwrap().addresses = addresses.to_vec();
+    }
+
+    fn asked(&self) -> usize {
+        *self.asked.lock().unwrap()
+    }
+}
+
+impl Resolve for Name {
+    fn resolve(&self, _: &str) -> BoxFuture<'static, io::Result<Resolved>> {
+        *self.asked.lock().unwrap() += 1;
+        let answer = self.answer.lock().unwrap().clone();
+        Box::pin(async move { Ok(answer) })
+    }
+}
+
+const LONG: Duration = Duration::from_secs(3600);
+
+/// Servers on one port of 127.0.0.1 and so on.
+async fn servers(count: u8) -> (Vec<Server>, String) {
+    loop {
+        let first = Server::tcp(Peer::echo_targets).await;
+        let port = first.address().port();
+        let free = (2..=count)
+            .all(|last| std::net::TcpListener::bind(SocketAddr::new(local(last), port)).is_ok());
+        if !free {
+            continue;
+        }
+        let mut servers = vec![first];
+        for last in 2..=count {
+            let address = SocketAddr::new(local(last), port).to_string();
+            servers.push(Server::on(&address, None, Peer::echo_targets).await);
+        }
+        return (servers, format!("http://spread.example:{port}/"));
+    }
+}
+
+/// How many connections are open to each address.
+fn spread(agent: &Agent) -> BTreeMap<IpAddr, usize> {
+    let mut by_address = BTreeMap::new();
+    agent.evict(|candidate| {
+        *by_address.entry(candidate.remote.unwrap().ip()).or_default() += 1;
+        false
+    });
+    by_address
+}
+
+#[tokio::test]
+async fn f092_connections_are_even_over_the_addresses() {
+    let (_servers, url) = servers(3).await;
+    let name = Name::new(&[local(1), local(2), local(3)], LONG);
+    let agent = Agent::builder().resolver(name.clone()).build().unwrap();
+    assert_eq!(agent.warm(&*url, 9).await.unwrap(), 9);
+    let even = BTreeMap::from([(local(1), 3), (local(2), 3), (local(3), 3)]);
+    assert_eq!(spread(&agent), even);
+    assert_eq!(name.asked(), 1, "the dials share one look-up");
+
+    // What is closed is counted no more: the next ones fill the gap.
+    agent.evict(|candidate| candidate.remote.unwrap().ip() == local(2));
+    assert_eq!(agent.warm(&*url, 9).await.unwrap(), 3);
+    assert_eq!(spread(&agent), even);
+}
+
+#[tokio::test]
+async fn f092_in_order_takes_the_first_address() {
+    let (_servers, url) = servers(3).await;
+    let name = Name::new(&[local(2), local(1), local(3)], LONG);
+    let agent = Agent::builder().resolver(name).spread(Spread::InOrder).build().unwrap();
+    agent.warm(&*url, 6).await.unwrap();
+    assert_eq!(spread(&agent), BTreeMap::from([(local(2), 6)]));
+}
+
+#[tokio::test]
+async fn f092_an_address_that_the_name_lost_is_retired_without_a_dial() {
+    let (_servers, url) = servers(2).await;
+    let name = Name::new(&[local(1), local(2)], Duration::ZERO);
+    let agent = Agent::builder().resolver(name.clone()).idle_timeout(LONG).build().unwrap();
+    agent.warm(&*url, 4).await.unwrap();
+    let lost = spread(&agent)[&local(1)] as u64;
+    name.becomes(&[local(2)]);
+    // A second after the look-up, the floor of a TTL, a request brings the next one about.
+    until_gone(&agent, &url, lost).await;
+    assert!(!spread(&agent).contains_key(&local(1)));
+    assert_eq!(agent.stats().total.open_errors, 0);
+}
+
+/// Sends requests until as many connections were closed for their address.
+async fn until_gone(agent: &Agent, url: &str, wanted: u64) {
+    let began = std::time::Instant::now();
+    while agent.stats().total.closed.get(CloseReason::AddressGone) < wanted {
+        assert!(began.elapsed() < Duration::from_secs(30), "{:#?}", agent.stats());
+        get(agent, url).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn f010_load_follows_a_name_that_moves() {
+    let (_servers, url) = servers(2).await;
+    let name = Name::new(&[local(1)], Duration::ZERO);
+    let agent = Agent::builder().resolver(name.clone()).build().unwrap();
+    agent.warm(&*url, 4).await.unwrap();
+    name.becomes(&[local(2)]);
+    let mut load = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let (agent, url) = (agent.clone(), url.clone());
+        load.spawn(async move { until_gone(&agent, &url, 4).await });
+    }
+    while let Some(ended) = load.join_next().await {
+        ended.unwrap();
+    }
+    get(&agent, &url).await.unwrap();
+    assert!(spread(&agent).keys().all(|address| *address == local(2)), "{:?}", spread(&agent));
+}
+
+#[tokio::test]
+async fn f093_addresses_that_are_down_are_tried_last() {
+    let (mut servers, url) = servers(3).await;
+    servers.truncate(1);
+    // Their tasks hold the sockets until they are polled.
+    tokio::task::yield_now().await;
+    let name = Name::new(&[local(3), local(2), local(1)], LONG);
+    let agent = Agent::builder().resolver(name).build().unwrap();
+    for _ in 0..2 {
+        get(&agent, &url).await.unwrap();
+        agent.close_idle();
+    }
+    assert_eq!(agent.stats().total.open_errors, 0);
+    assert_eq!(agent.stats().total.opened, 2);
+}
+
+#[tokio::test]
+async fn f093_an_origin_whose_addresses_are_all_down_comes_back() {
+    let (servers, url) = servers(2).await;
+    drop(servers);
+    tokio::task::yield_now().await;
+    let name = Name::new(&[local(1), local(2)], LONG);
+    let agent = Agent::builder().resolver(name).dial_backoff(Duration::ZERO, Duration::ZERO);
+    let agent = agent.build().unwrap();
+    let error = get(&agent, &url).await.unwrap_err().to_string();
+    assert!(error.contains("127.0.0.1:") && error.contains("127.0.0.2:"), "{error}");
+    let port = url.trim_end_matches('/').rsplit(':').next().unwrap();
+    let _server = Server::on(&format!("127.0.0.2:{port}"), None, Peer::echo_targets).await;
+    get(&agent, &url).await.expect("set back is not excluded");
+}
+
+#[tokio::test]
+async fn f034_an_origin_is_evicted_and_no_other() {
+    let (_servers, url) = servers(1).await;
+    let name = Name::new(&[local(1)], LONG);
+    let agent = Agent::builder().resolver(name).build().unwrap();
+    let other = url.replace("spread", "other");
+    agent.warm(&*url, 2).await.unwrap();
+    agent.warm(&*other, 3).await.unwrap();
+    assert_eq!(agent.evict_origin(&*url).unwrap(), 2);
+    let stats = until(&agent, |total| total.open == 3).await;
+    assert_eq!(stats.total.closed.get(CloseReason::Evicted), 2);
+    assert_eq!(agent.evict_origin(&*url).unwrap(), 0);
+}

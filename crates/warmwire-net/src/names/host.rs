@@ -1,0 +1,135 @@
+//! What is known of one name.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fmt, io};
+
+use futures_util::FutureExt;
+use futures_util::future::{Shared, WeakShared};
+use tokio::time::Instant;
+
+use super::addresses::Address;
+use crate::{BoxFuture, Resolve, Resolved};
+
+/// One name.
+pub(super) struct Host {
+    name: Box<str>,
+    /// When the name is to be looked up again though nobody dials, in ms since the epoch of the
+    /// names.
+    again: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    found: Vec<IpAddr>,
+    valid_until: Option<Instant>,
+    /// Weak: a look-up that nobody waits for any more ends.
+    flight: Option<WeakShared<Flight>>,
+    pub(super) addresses: HashMap<SocketAddr, Arc<Address>>,
+}
+
+type Flight = BoxFuture<'static, Result<Found, Arc<io::Error>>>;
+
+/// An answer, and when it came.
+#[derive(Clone)]
+pub(super) struct Found {
+    pub(super) resolved: Resolved,
+    pub(super) at: Instant,
+}
+
+impl Host {
+    pub(super) fn new(name: &str) -> Host {
+        Host { name: name.into(), again: AtomicU64::new(u64::MAX), state: Mutex::default() }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The addresses, if their time is not over.
+    pub(super) fn valid(&self, now: Instant) -> Option<Vec<IpAddr>> {
+        let state = self.lock();
+        state.is_valid(now).then(|| state.found.clone())
+    }
+
+    pub(super) fn is_valid(&self, now: Instant) -> bool {
+        self.lock().is_valid(now)
+    }
+
+    /// One caller is told so in each `interval` (ms).
+    pub(super) fn is_due(&self, now: u64, interval: u64) -> bool {
+        let again = self.again.load(Ordering::Relaxed);
+        now >= again && {
+            // Until the answer is there, and if none comes.
+            let next = now.saturating_add(interval.max(1000));
+            self.again.compare_exchange(again, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        }
+    }
+
+    /// Asks the resolver, or joins those who wait for its answer.
+    pub(super) async fn look_up(&self, resolver: &dyn Resolve) -> io::Result<Found> {
+        let flight = self.flight(resolver);
+        flight.await.map_err(|error| io::Error::new(error.kind(), SharedError(error)))
+    }
+
+    fn flight(&self, resolver: &dyn Resolve) -> Shared<Flight> {
+        let mut state = self.lock();
+        let under_way = state.flight.as_ref().and_then(WeakShared::upgrade);
+        if let Some(flight) = under_way.filter(|flight| flight.peek().is_none()) {
+            return flight;
+        }
+        let answer = resolver.resolve(&self.name);
+        let flight: Flight = Box::pin(async move {
+            let resolved = answer.await.map_err(Arc::new)?;
+            Ok(Found { resolved, at: Instant::now() })
+        });
+        let flight = flight.shared();
+        state.flight = flight.downgrade();
+        flight
+    }
+
+    /// Says whether connections are open to addresses that the name no longer has.
+    pub(super) fn learn(&self, found: &[IpAddr], valid_until: Instant, again: u64) -> bool {
+        let mut state = self.lock();
+        state.found = found.to_vec();
+        state.valid_until = Some(valid_until);
+        self.again.store(again, Ordering::Relaxed);
+        let mut lost = false;
+        state.addresses.retain(|at, address| {
+            let gone = !found.contains(&at.ip());
+            address.set_gone(gone);
+            lost |= gone && address.open() > 0;
+            !gone || address.open() > 0
+        });
+        lost
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_valid(&self, now: Instant) -> bool {
+        self.valid_until.is_some_and(|until| now < until)
+    }
+}
+
+/// The error of a look-up that several dials waited for.
+#[derive(Debug)]
+struct SharedError(Arc<io::Error>);
+
+impl fmt::Display for SharedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for SharedError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
