@@ -194,6 +194,8 @@ fn with_simulation(builder: AgentBuilder, plan: &Plan, timer: &PreciseTimer) -> 
     let Target::Embedded { server, dns } = &plan.target else { return builder };
     let builder = match dns {
         Some(duration) => {
+            // Each new connection pays for its look-up, which is what is simulated.
+            let builder = builder.dns_cache(Duration::ZERO);
             builder.resolver(SlowResolver { duration: *duration, timer: timer.clone() })
         }
         None => builder,
