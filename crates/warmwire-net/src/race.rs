@@ -102,6 +102,8 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Phases;
+    use crate::error::{ConnectError, ConnectFault, ConnectPhase};
 
     fn ip(text: &str) -> IpAddr {
         text.parse().expect("an address")
@@ -148,5 +150,25 @@ mod tests {
         let named: Vec<_> =
             tried.into_attempts().into_iter().map(|attempt| attempt.address).collect();
         assert_eq!(named, [at("[::1]:1"), at("127.0.0.1:1")]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f094_addresses_that_time_did_not_suffice_for_are_named() {
+        let mut tried = Tried::default();
+        let delay = Duration::from_millis(250);
+        let addresses = (1..=20).map(|last| at(&format!("127.0.0.{last}:1"))).collect();
+        let silent =
+            race(addresses, delay, &mut tried, |_| std::future::pending::<io::Result<()>>());
+        assert!(tokio::time::timeout(delay * 2 + delay / 2, silent).await.is_err());
+        let attempts = tried.into_attempts();
+        assert_eq!(attempts.len(), 20);
+        let untried = |of: &&Attempt| of.error.to_string().contains("not tried");
+        assert_eq!(attempts.iter().filter(untried).count(), 17);
+
+        let fault = ConnectFault::TimedOut;
+        let (phase, phases) = (ConnectPhase::Connect, Phases::default());
+        let text = ConnectError { phase, fault, attempts, phases }.to_string();
+        assert!(text.contains("127.0.0.16:1") && text.ends_with("and 4 more)"), "{text}");
+        assert!(!text.contains("127.0.0.17:1"), "{text}");
     }
 }

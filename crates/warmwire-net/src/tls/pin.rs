@@ -84,9 +84,12 @@ pub(super) fn public_keys<'a>(
 }
 
 fn public_key(text: &str) -> Result<[u8; 32], TlsError> {
-    let digest = text.strip_prefix("sha256/").map(|rest| rest.strip_prefix('/').unwrap_or(rest));
-    let bytes = digest.and_then(|digest| BASE64_STANDARD.decode(digest).ok());
-    bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| {
+    // Both are tried: a second slash may be a digit of base64.
+    let digest = |prefix| {
+        let bytes = BASE64_STANDARD.decode(text.strip_prefix(prefix)?).ok()?;
+        bytes.try_into().ok()
+    };
+    digest("sha256/").or_else(|| digest("sha256//")).ok_or_else(|| {
         TlsError(format!("pinned public key {text:?}: it is not sha256/ and 32 bytes in base64"))
     })
 }
@@ -169,5 +172,19 @@ impl ServerCertVerifier for Pinned {
 
     fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
         self.verifier.root_hint_subjects()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_may_begin_with_a_slash() {
+        let digest = BASE64_STANDARD.encode([0xff; 32]);
+        assert!(digest.starts_with('/'));
+        for prefix in ["sha256/", "sha256//"] {
+            assert_eq!(public_key(&format!("{prefix}{digest}")).unwrap(), [0xff; 32]);
+        }
     }
 }
