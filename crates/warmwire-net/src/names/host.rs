@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use std::{fmt, io};
 
 use futures_util::FutureExt;
@@ -27,11 +28,15 @@ pub(super) struct State {
     found: Vec<IpAddr>,
     valid_until: Option<Instant>,
     /// Weak: a look-up that nobody waits for any more ends.
-    flight: Option<WeakShared<Flight>>,
+    flight: Option<(WeakShared<Flight>, Instant)>,
     pub(super) addresses: HashMap<SocketAddr, Arc<Address>>,
 }
 
 type Flight = BoxFuture<'static, Result<Found, Arc<io::Error>>>;
+
+/// A look-up that takes longer is joined by nobody more, so that one lost answer does not hold up
+/// every dial that follows. The system's resolver asks again after 5 s.
+const LONGEST_FLIGHT: Duration = Duration::from_secs(5);
 
 /// An answer, and when it came.
 #[derive(Clone)]
@@ -77,7 +82,9 @@ impl Host {
 
     fn flight(&self, resolver: &dyn Resolve) -> Shared<Flight> {
         let mut state = self.lock();
-        let under_way = state.flight.as_ref().and_then(WeakShared::upgrade);
+        let now = Instant::now();
+        let young = state.flight.as_ref().filter(|(_, began)| now < *began + LONGEST_FLIGHT);
+        let under_way = young.and_then(|(flight, _)| flight.upgrade());
         if let Some(flight) = under_way.filter(|flight| flight.peek().is_none()) {
             return flight;
         }
@@ -87,7 +94,7 @@ impl Host {
             Ok(Found { resolved, at: Instant::now() })
         });
         let flight = flight.shared();
-        state.flight = flight.downgrade();
+        state.flight = flight.downgrade().map(|weak| (weak, now));
         flight
     }
 
