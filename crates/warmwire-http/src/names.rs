@@ -1,12 +1,16 @@
 //! Names that lose addresses: connections to them are retired.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 use warmwire_net::AddressUse;
 use warmwire_pool::CloseReason;
 
 use crate::core::{ConnectionLease, Core};
+
+/// A look-up that nobody waits for is given up then: the next one is due, and they must not pile up.
+const LONGEST_REFRESH: Duration = Duration::from_secs(30);
 
 /// Looks the name behind a connection that is used up again if it is time to.
 pub(crate) fn note_use(lease: &ConnectionLease, now: Instant) {
@@ -21,6 +25,7 @@ pub(crate) fn note_use(lease: &ConnectionLease, now: Instant) {
                 tokio::select! {
                     () = refreshed => retire_lost(&core),
                     () = core.hooks.shutdown.cancelled() => {}
+                    () = tokio::time::sleep(LONGEST_REFRESH) => {}
                 }
             }
         });
