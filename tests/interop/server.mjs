@@ -1,4 +1,5 @@
-// An HTTP/1.1 server as most people run it: echoes bodies, says how many connections it saw.
+// An HTTP/1.1 server as most people run it: echoes bodies, and what comes after an upgrade, and says
+// how many connections it saw.
 // Usage: node server.mjs KEEP_ALIVE_MS HINT, where HINT is "hint" or "no-hint": whether responses
 // carry `Keep-Alive: timeout=…`. Prints its port. Ends when its standard input does.
 import { createServer } from 'node:http';
@@ -26,6 +27,11 @@ const server = createServer((request, response) => {
     }
     response.end(request.method === 'POST' ? body : request.url);
   });
+});
+server.on('upgrade', (request, socket, head) => {
+  socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n');
+  socket.write(head);
+  socket.pipe(socket);
 });
 server.keepAliveTimeout = Number(keepAlive);
 server.on('connection', () => connections++);

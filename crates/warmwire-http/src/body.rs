@@ -13,6 +13,7 @@ use sync_wrapper::SyncWrapper;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::h2;
 use crate::incoming::Incoming;
+use crate::upgrade::Upgraded;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type BoxBody = Pin<Box<dyn HttpBody<Data = Bytes, Error = BoxError> + Send>>;
@@ -30,6 +31,8 @@ enum Kind {
     Stream(SyncWrapper<BoxBody>),
     Incoming(Box<Incoming>),
     Shared(Box<h2::Incoming>),
+    /// Empty; there is a connection in place of a body.
+    Upgraded(Box<Upgraded>),
 }
 
 /// Up to this length a body that is there at once is taken out of its wrapping before it is sent,
@@ -90,7 +93,7 @@ impl Body {
     /// The whole body if it is in memory: the empty body or one piece.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match &self.0 {
-            Kind::Empty => Some(&[]),
+            Kind::Empty | Kind::Upgraded(_) => Some(&[]),
             Kind::Full(bytes) => Some(bytes),
             Kind::Stream(_) | Kind::Incoming(_) | Kind::Shared(_) => None,
         }
@@ -99,10 +102,24 @@ impl Body {
     /// A second one of the same content, if it is in memory. Copies nothing.
     pub fn try_clone(&self) -> Option<Body> {
         match &self.0 {
-            Kind::Empty => Some(Body(Kind::Empty)),
+            Kind::Empty | Kind::Upgraded(_) => Some(Body(Kind::Empty)),
             Kind::Full(bytes) => Some(Body(Kind::Full(bytes.clone()))),
             Kind::Stream(_) | Kind::Incoming(_) | Kind::Shared(_) => None,
         }
+    }
+
+    /// The connection, if this is the body of a response by which the server has switched to another
+    /// protocol; as [`Response::upgrade`](crate::Response::upgrade), for responses of the crate
+    /// `http`.
+    pub fn upgrade(self) -> Option<Upgraded> {
+        match self.0 {
+            Kind::Upgraded(upgraded) => Some(*upgraded),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn upgraded(upgraded: Upgraded) -> Body {
+        Body(Kind::Upgraded(Box::new(upgraded)))
     }
 
     pub(crate) fn incoming(incoming: Incoming) -> Body {
@@ -135,7 +152,7 @@ impl HttpBody for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         match &mut self.0 {
-            Kind::Empty => Poll::Ready(None),
+            Kind::Empty | Kind::Upgraded(_) => Poll::Ready(None),
             Kind::Full(bytes) => {
                 let bytes = std::mem::take(bytes);
                 self.0 = Kind::Empty;
@@ -149,7 +166,7 @@ impl HttpBody for Body {
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Kind::Empty => true,
+            Kind::Empty | Kind::Upgraded(_) => true,
             Kind::Full(_) | Kind::Stream(_) => false,
             Kind::Incoming(incoming) => incoming.is_end(),
             Kind::Shared(incoming) => incoming.is_end(),
@@ -158,7 +175,7 @@ impl HttpBody for Body {
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Kind::Empty => SizeHint::with_exact(0),
+            Kind::Empty | Kind::Upgraded(_) => SizeHint::with_exact(0),
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::Stream(_) => SizeHint::default(),
             Kind::Incoming(incoming) => incoming.size_hint(),
@@ -181,7 +198,7 @@ impl Body {
     /// The length to declare, where the body knows it.
     pub(crate) fn exact_length(&mut self) -> Option<u64> {
         match &mut self.0 {
-            Kind::Empty => Some(0),
+            Kind::Empty | Kind::Upgraded(_) => Some(0),
             Kind::Full(bytes) => Some(bytes.len() as u64),
             Kind::Stream(body) => body.get_mut().size_hint().exact(),
             Kind::Incoming(incoming) => incoming.size_hint().exact(),
@@ -190,7 +207,7 @@ impl Body {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        matches!(self.0, Kind::Empty)
+        matches!(self.0, Kind::Empty | Kind::Upgraded(_))
     }
 }
 
@@ -207,6 +224,7 @@ impl fmt::Debug for Body {
             Kind::Full(bytes) => write!(f, "Body({} bytes)", bytes.len()),
             Kind::Stream(_) => f.write_str("Body(stream)"),
             Kind::Incoming(_) | Kind::Shared(_) => f.write_str("Body(incoming)"),
+            Kind::Upgraded(_) => f.write_str("Body(upgraded)"),
         }
     }
 }

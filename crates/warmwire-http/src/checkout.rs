@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::key::OriginName;
 use crate::names;
 use crate::pooled::Granted;
+use crate::reaper;
 use crate::release;
 use crate::response::{ConnectionInfo, Timings};
 use crate::stats;
@@ -50,6 +51,7 @@ pub(crate) async fn checkout(
                 Box::pin(wait(core, trace, place, Some(phase))).await?
             }
             Acquired::Wait(place) => {
+                reaper::bring_here(core);
                 core.hooks
                     .observer
                     .report(|| Event::Queued { origin: OriginName::new(&trace.key) });
@@ -145,9 +147,12 @@ fn usable(mut lease: ConnectionLease, trace: &Trace, repeatable: bool) -> Option
     let conn = lease.conn_mut();
     let settled = conn.settle_here().map_err(|_| CloseReason::Failed);
     let found = match settled {
-        Ok(()) if look => conn.look().inspect_err(|_| release::idle_time_ended(&lease)),
-        other => other,
+        Ok(_) if look => conn.look().inspect_err(|_| release::idle_time_ended(&lease)),
+        other => other.map(|_| ()),
     };
+    if settled == Ok(true) {
+        reaper::bring_here(lease.pooled());
+    }
     match found {
         Ok(()) => Some(lease),
         Err(reason) => {

@@ -135,15 +135,16 @@ impl Conn {
         self.go_idle()
     }
 
-    /// Makes the connection work on the runtime that this is called on.
-    pub(crate) fn settle_here(&mut self) -> std::io::Result<()> {
+    /// Makes the connection work on the runtime that this is called on; says whether it has moved.
+    pub(crate) fn settle_here(&mut self) -> std::io::Result<bool> {
         let here = Handle::current().id();
-        if here != self.runtime {
+        let moves = here != self.runtime;
+        if moves {
             self.timer = None;
             self.stream.move_to_this_runtime()?;
             self.runtime = here;
         }
-        Ok(())
+        Ok(moves)
     }
 
     /// Ready when `deadline` has passed.

@@ -22,6 +22,7 @@ use crate::names;
 use crate::observe::{self, Open};
 use crate::proxy;
 use crate::random;
+use crate::reaper;
 use crate::response::Established;
 use crate::stats;
 
@@ -166,6 +167,7 @@ pub(crate) fn spawn(
     done: Option<tokio::sync::oneshot::Sender<Result<(), Arc<DialError>>>>,
 ) {
     bound(&permit, timeout);
+    reaper::bring_here(core);
     let core = core.clone();
     tokio::spawn(async move {
         let dialled = tokio::select! {

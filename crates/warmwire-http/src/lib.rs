@@ -60,6 +60,7 @@ mod service;
 mod stats;
 mod sync;
 mod trace;
+mod upgrade;
 mod url;
 mod wire;
 
@@ -79,6 +80,7 @@ pub use redirect::{Hop, Redirect, RedirectAction, RedirectPolicy, Redirected};
 pub use request::RequestBuilder;
 pub use response::{ConnectionInfo, Response, Timings};
 pub use stats::{ClosedCounts, OriginStats, RetryOutcomes, Stats, TimeoutCounts};
+pub use upgrade::Upgraded;
 pub use url::IntoUri;
 pub use warmwire_net::{
     BoxFuture, CertificateChain, Connect, ConnectTarget, Destination, Io, Proxy, ProxyError,

@@ -10,6 +10,7 @@ use crate::core::ConnectionLease;
 use crate::event::Event;
 use crate::idle_limit::less_margin;
 use crate::key::{Key, OriginName};
+use crate::upgrade::Upgraded;
 
 /// Gives the connection back as its exchange's verdict says.
 pub(crate) fn release(mut lease: ConnectionLease, key: &Key, now: Instant) {
@@ -23,6 +24,15 @@ pub(crate) fn release(mut lease: ConnectionLease, key: &Key, now: Instant) {
             .report(|| Event::Released { origin: OriginName::new(key), connection: lease.id() });
     }
     lease.release_at(now.into_std(), verdict);
+}
+
+/// Takes a connection whose server has switched to another protocol out of the pool, where it is
+/// closed.
+pub(crate) fn upgrade(mut lease: ConnectionLease, key: &Key, now: Instant) -> Option<Upgraded> {
+    key.memory().idle_limit.survived(lease.lease().idle_for());
+    let conn = lease.connection.conn.take();
+    lease.release_at(now.into_std(), Verdict::Close(CloseReason::Upgraded));
+    conn.map(|conn| Upgraded::new(*conn))
 }
 
 /// Learns from an idle time that the peer has ended.
@@ -47,6 +57,7 @@ fn decide(lease: &mut ConnectionLease, key: &Key, now: Instant) -> Verdict {
                 None => keep,
             }
         }
+        // Only a response's head can say so, and `upgrade` takes it from there.
         H1Verdict::Upgraded => return Verdict::Close(CloseReason::Upgraded),
         H1Verdict::Close(reason) => return Verdict::Close(translate(reason)),
     };

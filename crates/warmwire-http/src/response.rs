@@ -21,6 +21,7 @@ use crate::error::{Error, ErrorKind, Phase, Sent};
 use crate::held::Reading;
 use crate::key::OriginName;
 use crate::redirect::{Hop, Redirected};
+use crate::upgrade::Upgraded;
 
 /// How long each part of an exchange took, as far as it got.
 ///
@@ -371,12 +372,30 @@ impl Response {
         self.body
     }
 
+    /// The connection, if the server has switched to another protocol: its answer was a `101`, to a
+    /// request with `Upgrade` and `Connection: upgrade`. What was sent behind the response's head is
+    /// read from it first.
+    ///
+    /// It has left the pool already; see [`Upgraded`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidResponse`], which names the status, for any other response. To read
+    /// such a one, look at [`status`](Self::status) first.
+    pub fn upgrade(self) -> Result<Upgraded, Error> {
+        let (about, status) = (self.about(), self.status());
+        self.body.upgrade().ok_or_else(|| {
+            let text = format!("the server answered {status} and did not switch protocols");
+            about.error(ErrorKind::InvalidResponse, Phase::Head, text)
+        })
+    }
+
     fn about(&self) -> About {
         About { connection: self.connection.clone(), timings: self.timings }
     }
 }
 
-/// What an error about a body says of its exchange.
+/// What an error about a response says of its exchange.
 struct About {
     connection: ConnectionInfo,
     timings: Timings,
@@ -384,8 +403,12 @@ struct About {
 
 impl About {
     fn decode(&self, text: String) -> Error {
+        self.error(ErrorKind::Decode, Phase::Body, text)
+    }
+
+    fn error(&self, kind: ErrorKind, phase: Phase, text: String) -> Error {
         let origin = self.connection.origin().clone();
-        Error::new(ErrorKind::Decode, Phase::Body, text).with_sent(Sent::Yes).with_exchange(
+        Error::new(kind, phase, text).with_sent(Sent::Yes).with_exchange(
             Some(origin),
             Some(self.connection.clone()),
             self.timings,

@@ -25,7 +25,7 @@ use crate::key::{Address, Key};
 use crate::observe;
 use crate::policy::{Own, Timeouts};
 use crate::redirect::{Following, Rules, follow};
-use crate::release::release;
+use crate::release::{release, upgrade};
 use crate::response::Response;
 use crate::retry::{self, Loss};
 use crate::route::OwnRoute;
@@ -363,6 +363,9 @@ fn exchange_alone<'a>(
             End::Head(head) if repeatable && is_too_early(&lease, &head) => {
                 Err(sent_too_early(lease, trace))
             }
+            End::Head(head) if is_switch_too_early(&lease, &head) => {
+                Err(switched_too_early(lease, trace))
+            }
             End::Head(head) => Ok(respond(lease, trace, head)),
             End::Fault(fault) => Err(fail(lease, trace, fault)),
             End::Timer(timer) => Err(time_out(lease, trace, timer)),
@@ -512,6 +515,19 @@ fn sent_too_early(lease: ConnectionLease, trace: &Trace) -> Box<Failed> {
     Box::new(Failed { loss, ..*Failed::for_good(trace.error(error)) })
 }
 
+/// What the server takes the rest of the request for is anybody's guess (RFC 9110, 7.8: it has to read
+/// the request before it speaks the other protocol).
+fn is_switch_too_early(lease: &ConnectionLease, head: &ResponseHead) -> bool {
+    head.status == StatusCode::SWITCHING_PROTOCOLS && !lease.conn().wire.progress().complete
+}
+
+fn switched_too_early(lease: ConnectionLease, trace: &Trace) -> Box<Failed> {
+    lease.release(Verdict::Close(CloseReason::RequestUnfinished));
+    let text = "the server switched protocols (101) before the request was sent to its end";
+    let error = Error::new(ErrorKind::InvalidResponse, Phase::Send, text).with_sent(Sent::Yes);
+    Failed::for_good(trace.error(error))
+}
+
 fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> {
     let (phase, sent) = state(lease.conn());
     let wire = &mut lease.conn_mut().wire;
@@ -540,6 +556,9 @@ fn respond(mut lease: ConnectionLease, trace: &mut Trace, head: Box<ResponseHead
     trace.timings.first_byte = now.duration_since(sent_at);
     let first = wire.take_ahead();
     let body = match wire.exchange.response_complete() {
+        true if head.status == StatusCode::SWITCHING_PROTOCOLS => {
+            upgrade(lease, &trace.key, now).map_or_else(Body::empty, Body::upgraded)
+        }
         true => {
             release(lease, &trace.key, now);
             first.and_then(|frame| frame.into_data().ok()).map_or_else(Body::empty, Body::from)

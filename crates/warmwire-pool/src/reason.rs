@@ -73,7 +73,7 @@ close_reasons! {
     TimedOut, "timed_out", "the exchange timed out";
     /// The exchange failed: an I/O error, or a message that breaks the protocol.
     Failed, "failed", "the exchange failed";
-    /// The server switched to another protocol (`101`), for which the agent has no use.
+    /// The server switched to another protocol (`101`): it has left the pool and is the caller's.
     Upgraded, "upgraded", "the server switched to another protocol";
     /// Its dial was given up, then succeeded, and its room was taken by then.
     Overdue, "overdue", "its dial took so long that its place was given away";

@@ -11,7 +11,7 @@
 
 mod guards;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 use warmwire_pool::{
@@ -70,11 +70,17 @@ pub(crate) struct Left {
 pub(crate) enum Alarm {
     /// Nothing.
     AsBefore,
-    /// Nobody was waiting for a deadline; somebody must begin to.
-    Start,
+    /// Nobody was waiting for a deadline, or whoever did has let it pass; somebody must begin to,
+    /// as the watch of this number.
+    Start(u64),
     /// The deadline has moved forward.
     Earlier,
 }
+
+/// How late whoever waits for a deadline may be before another takes the watch over. A runtime that
+/// is driven is late by a millisecond, one that is blocked by more; to take over from such a one
+/// costs a task and nothing else.
+const GRACE: Duration = Duration::from_millis(100);
 
 /// A pool that many tasks share.
 pub(crate) struct Pooled<K, C, E, H> {
@@ -86,6 +92,16 @@ struct State<K, C, E> {
     pool: Pool<K, C, E>,
     /// The deadline that somebody is waiting for.
     armed: Option<Instant>,
+    /// The number of who waits. An older one that wakes later has nothing to do any more.
+    watch: u64,
+}
+
+impl<K, C, E> State<K, C, E> {
+    fn next_watch(&mut self, until: Option<Instant>) -> Alarm {
+        self.armed = until;
+        self.watch += 1;
+        Alarm::Start(self.watch)
+    }
 }
 
 impl<K, C, E, H> Pooled<K, C, E, H>
@@ -95,7 +111,7 @@ where
     H: Hooks<K, C>,
 {
     pub(crate) fn new(pool: Pool<K, C, E>, hooks: H) -> Self {
-        Pooled { state: Mutex::new(State { pool, armed: None }), hooks }
+        Pooled { state: Mutex::new(State { pool, armed: None, watch: 0 }), hooks }
     }
 
     /// Runs `change` under the lock, then does what it asked for.
@@ -126,13 +142,16 @@ where
         let mut state = self.lock();
         let result = change(&mut state.pool, now, &mut actions);
         let alarm = match (state.pool.next_deadline(), state.armed) {
-            (Some(_), None) => Alarm::Start,
-            (Some(next), Some(armed)) if next < armed => Alarm::Earlier,
+            (next @ Some(_), None) => state.next_watch(next),
+            (next @ Some(_), Some(armed)) if now.saturating_duration_since(armed) > GRACE => {
+                state.next_watch(next)
+            }
+            (Some(next), Some(armed)) if next < armed => {
+                state.armed = Some(next);
+                Alarm::Earlier
+            }
             _ => Alarm::AsBefore,
         };
-        if alarm != Alarm::AsBefore {
-            state.armed = state.pool.next_deadline();
-        }
         let left = Left { alarm, drained: state.pool.is_drained() };
         (result, Decided { actions, left, now })
     }
@@ -163,9 +182,7 @@ where
 
     /// Does what is due; see [`Pool::expire`].
     pub(crate) fn expire(&self) {
-        let ((), mut decided) = self.decide(self.hooks.now(), Pool::expire);
-        decided.left.alarm = Alarm::AsBefore;
-        self.carry_out(decided);
+        self.with(Pool::expire);
     }
 
     /// A dial that the pool asks for ahead, and where to; see [`Pool::refill`].
@@ -178,17 +195,44 @@ where
         Some((key?, permit))
     }
 
-    /// The time at which something is due next; from now on the caller is who waits for it.
-    /// `None`: nobody has to wait any more.
-    pub(crate) fn rest(&self) -> Option<Instant> {
+    /// Begins a turn of the watch of this number, which does what is due: until its next
+    /// [`rest`](Self::rest) it is not late. `false`: another has taken it over.
+    pub(crate) fn wake(&self, watch: u64) -> bool {
+        let now = self.hooks.now();
         let mut state = self.lock();
+        let own = state.watch == watch;
+        if own {
+            state.armed = Some(now);
+        }
+        own
+    }
+
+    /// The time at which something is due next, for which the watch of this number waits.
+    /// `None`: it has nothing to wait for any more.
+    pub(crate) fn rest(&self, watch: u64) -> Option<Instant> {
+        let mut state = self.lock();
+        if state.watch != watch {
+            return None;
+        }
         state.armed = state.pool.next_deadline();
         state.armed
     }
 
-    /// Whoever waited for the deadline is gone.
-    pub(crate) fn disarm(&self) {
-        self.lock().armed = None;
+    /// The watch of this number is gone.
+    pub(crate) fn disarm(&self, watch: u64) {
+        let mut state = self.lock();
+        if state.watch == watch {
+            state.armed = None;
+        }
+    }
+
+    /// Takes the watch over, if there is one.
+    pub(crate) fn take_over(&self) -> Alarm {
+        let mut state = self.lock();
+        match state.armed {
+            None => Alarm::AsBefore,
+            armed => state.next_watch(armed),
+        }
     }
 
     /// Reads without changing.

@@ -23,9 +23,11 @@ mod redirects;
 mod retries;
 mod reuse;
 mod route;
+mod runtimes;
 mod stats_events;
 mod timers;
 mod tls;
 #[cfg(feature = "tracing")]
 mod traced;
 mod transports;
+mod upgrades;

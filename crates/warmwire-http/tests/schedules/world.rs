@@ -147,17 +147,17 @@ impl Hooks<Key, Connection> for World {
         match left.alarm {
             Alarm::AsBefore => {}
             Alarm::Earlier => self.poked.store(true, Ordering::Relaxed),
-            Alarm::Start => {
+            Alarm::Start(watch) => {
                 let pool = self.pool.upgrade().expect("the scenario holds it");
-                self.spawn(move || reap(&pool));
+                self.spawn(move || reap(&pool, watch));
             }
         }
     }
 }
 
 /// The agent's background task, for which time passes as soon as it waits.
-fn reap(pool: &Arc<Shared>) {
-    loop {
+fn reap(pool: &Arc<Shared>, watch: u64) {
+    while pool.wake(watch) {
         pool.hooks.poked.store(false, Ordering::Relaxed);
         pool.expire();
         while let Some((_, permit)) = pool.refill() {
@@ -165,12 +165,12 @@ fn reap(pool: &Arc<Shared>) {
             let opened = Opened { slots: 1, jitter: 0.5, elapsed: Duration::ZERO };
             permit.connected(pool.hooks.open(), opened, |_| ());
         }
-        let Some(due) = pool.rest() else { break };
+        let Some(due) = pool.rest(watch) else { break };
         thread::yield_now();
         if !pool.hooks.poked.load(Ordering::Relaxed) {
             let mut books = pool.hooks.books();
             books.now = books.now.max(due);
         }
     }
-    pool.disarm();
+    pool.disarm(watch);
 }

@@ -15,8 +15,10 @@
 //! - [`observability`]: spans and metrics by OpenTelemetry's conventions.
 //! - [`proxies`]: which one, what it is asked, and what its errors say.
 //! - [`plugs`]: the agent in what people run already.
+//! - [`runtimes`]: one agent on many of them, and on such as are not driven.
 //! - [`tls`]: whom to trust, what keeps connections apart, and early data.
 //! - [`unix_sockets`]: three ways to name one.
+//! - [`upgrades`]: WebSocket and what else begins with HTTP and goes on otherwise.
 
 pub mod bodies;
 pub mod configuration;
@@ -33,5 +35,7 @@ pub mod plugs;
 pub mod proxies;
 pub mod redirects;
 pub mod reuse;
+pub mod runtimes;
 pub mod tls;
 pub mod unix_sockets;
+pub mod upgrades;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use warmwire::Agent;
@@ -86,4 +87,21 @@ async fn bodies_in_chunks_come_as_they_were_sent() {
         assert_eq!(request.send().await.unwrap().bytes().await.unwrap(), body);
     }
     assert_eq!(agent.stats().total.opened, 1);
+}
+
+#[tokio::test]
+async fn f103_node_switches_protocols_and_the_place_is_free() {
+    let Some(peer) = Peer::node(Duration::from_secs(5), true).await else { return };
+    let agent = Agent::builder().max_connections(1).build().unwrap();
+    let request = agent.get(peer.url("/")).header("upgrade", "echo");
+    let response = request.header("connection", "upgrade").send().await.unwrap();
+    let mut upgraded = response.upgrade().unwrap();
+    agent.get(peer.url("/")).send().await.unwrap().bytes().await.unwrap();
+    upgraded.write_all(b"over and out").await.unwrap();
+    upgraded.shutdown().await.unwrap();
+    let mut echo = String::new();
+    upgraded.read_to_string(&mut echo).await.unwrap();
+    assert_eq!(echo, "over and out");
+    let total = agent.stats().total;
+    assert_eq!((total.opened, total.closed.get(CloseReason::Upgraded)), (2, 1));
 }
