@@ -119,6 +119,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "hyper",
             "hyper-util",
             "rcgen",
+            "rustix",
             "rustls",
             "socket2",
             "tokio",

@@ -31,6 +31,7 @@ mod checkout;
 mod config;
 mod conn;
 mod core;
+mod dead_peer;
 mod dial;
 mod error;
 mod event;

@@ -17,6 +17,7 @@ use crate::body::Body;
 use crate::checkout::checkout;
 use crate::conn::Conn;
 use crate::core::{Acquired, Config, ConnectionLease, Core, insert, origin_of};
+use crate::dead_peer::Silence;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::forward;
 use crate::h2;
@@ -483,7 +484,11 @@ fn state(conn: &Conn) -> (Phase, Sent) {
 fn time_out(lease: ConnectionLease, trace: &Trace, timer: Timer) -> Box<Failed> {
     let (phase, sent) = state(lease.conn());
     let core = lease.pooled().clone();
+    let silence = Silence::after_timeout(lease.conn());
     lease.release(Verdict::Close(CloseReason::TimedOut));
+    if let Some(silence) = silence {
+        silence.retire_others(&core);
+    }
     let error = trace.timed_out(&core, timer, phase, sent);
     Failed::for_good(error)
 }
@@ -534,7 +539,12 @@ fn fail(mut lease: ConnectionLease, trace: &Trace, fault: Fault) -> Box<Failed> 
     let lost = !wire.exchange.received_any() && is_lost(&fault);
     let unused_body = wire.take_unused_body();
     let loss = lost.then(|| Loss::of(&lease));
+    let silence = Silence::after_fault(lease.conn(), &fault);
+    let core = lease.pooled().clone();
     lease.release(Verdict::Close(close_reason(&fault, sent == Sent::Yes)));
+    if let Some(silence) = silence {
+        silence.retire_others(&core);
+    }
     Box::new(Failed {
         error: trace.failed(fault, sent, phase, Some(&trace.key.policy().h1)),
         loss,

@@ -11,6 +11,7 @@ use warmwire_net::{ConnectFault, is_certificate_error, is_tls_alert};
 use warmwire_pool::CloseReason;
 
 use crate::core::Core;
+use crate::dead_peer::is_silent;
 use crate::dial;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::key::{HttpCounters, Key, OriginName};
@@ -106,6 +107,7 @@ pub(crate) fn close_reason(fault: &Fault, begun: bool) -> CloseReason {
         Fault::Io { error, .. } if error.kind() == io::ErrorKind::ConnectionReset => {
             CloseReason::Reset
         }
+        Fault::Io { error, .. } if is_silent(error) => CloseReason::PeerDead,
         Fault::Io { error, .. } if is_close(error) && !begun => CloseReason::ClosedByPeer,
         Fault::Response(error) if error.cut() == Some(Cut::BeforeResponse) => {
             CloseReason::ClosedByPeer
@@ -119,7 +121,7 @@ pub(crate) fn close_reason(fault: &Fault, begun: bool) -> CloseReason {
 /// wrong than that the connection was gone.
 pub(crate) fn is_lost(fault: &Fault) -> bool {
     match fault {
-        Fault::Io { error, .. } => is_close(error),
+        Fault::Io { error, .. } => is_close(error) || is_silent(error),
         Fault::Response(error) => error.cut() == Some(Cut::BeforeResponse),
         Fault::Request(_) | Fault::Body(_) => false,
     }

@@ -12,6 +12,8 @@
 
 mod connect;
 mod connector;
+#[cfg(target_os = "linux")]
+mod diagnosis;
 mod error;
 mod names;
 mod progress;

@@ -19,6 +19,10 @@ pub struct SocketOptions {
     pub keepalive_interval: Duration,
     /// Probes without an answer after which the kernel gives the connection up. Default 3.
     pub keepalive_retries: u32,
+    /// How long sent bytes may stay unacknowledged before the kernel gives the connection up
+    /// (`TCP_USER_TIMEOUT`, on Linux; elsewhere it has no meaning); `None` is the kernel's own
+    /// choice, a quarter of an hour on Linux. Default 60 s.
+    pub user_timeout: Option<Duration>,
 }
 
 impl Default for SocketOptions {
@@ -28,6 +32,7 @@ impl Default for SocketOptions {
             keepalive_idle: Some(Duration::from_secs(15)),
             keepalive_interval: Duration::from_secs(15),
             keepalive_retries: 3,
+            user_timeout: Some(Duration::from_secs(60)),
         }
     }
 }
@@ -61,6 +66,44 @@ impl SocketOptions {
                 .with_retries(self.keepalive_retries);
             SockRef::from(stream).set_tcp_keepalive(&keepalive)?;
         }
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        SockRef::from(stream).set_tcp_user_timeout(self.user_timeout)?;
         Ok(())
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn f121_every_option_is_read_back_from_the_socket() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let second = Duration::from_secs(1);
+        let options = SocketOptions {
+            nodelay: false,
+            keepalive_idle: Some(7 * second),
+            keepalive_interval: 5 * second,
+            keepalive_retries: 4,
+            user_timeout: Some(Duration::from_millis(12_345)),
+        };
+        let stream = options.connect(address, None).await.unwrap();
+        let socket = SockRef::from(&stream);
+        assert!(!stream.nodelay().unwrap() && socket.keepalive().unwrap());
+        assert_eq!(socket.tcp_keepalive_time().unwrap(), 7 * second);
+        assert_eq!(socket.tcp_keepalive_interval().unwrap(), 5 * second);
+        assert_eq!(socket.tcp_keepalive_retries().unwrap(), 4);
+        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_millis(12_345)));
+
+        let stream = SocketOptions::default().connect(address, None).await.unwrap();
+        let socket = SockRef::from(&stream);
+        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(60 * second));
+
+        let off = SocketOptions { user_timeout: None, keepalive_idle: None, ..options };
+        let stream = off.connect(address, None).await.unwrap();
+        let socket = SockRef::from(&stream);
+        assert_eq!(socket.tcp_user_timeout().unwrap(), None);
+        assert!(!socket.keepalive().unwrap());
     }
 }

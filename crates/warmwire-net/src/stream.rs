@@ -82,6 +82,12 @@ impl Stream {
         self.socket().peek()
     }
 
+    /// How many of the bytes that were sent the other end's TCP has not acknowledged. `None` for
+    /// what is not TCP, and where the kernel does not tell: it is asked on Linux only.
+    pub fn unacknowledged(&self) -> Option<u32> {
+        self.socket().unacknowledged()
+    }
+
     /// Whether bytes that have come may be TLS records without application data.
     pub fn is_tls(&self) -> bool {
         matches!(self, Stream::Tls(_) | Stream::Plain(Socket::Tls(_)))
@@ -154,6 +160,22 @@ impl Socket {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Quiet::Yes,
             Err(_) => Quiet::Broken,
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn unacknowledged(&self) -> Option<u32> {
+        match self {
+            Socket::Tcp(tcp) => {
+                crate::diagnosis::unacknowledged(tcp.local_addr().ok()?, tcp.peer_addr().ok()?)
+            }
+            Socket::Tls(tls) => tls.get_ref().0.unacknowledged(),
+            Socket::Unix(_) | Socket::Custom(_) | Socket::Lost => None,
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn unacknowledged(&self) -> Option<u32> {
+        None
     }
 
     fn move_to_this_runtime(&mut self) -> io::Result<()> {

@@ -49,6 +49,8 @@ close_reasons! {
     ClosedByPeer, "closed_by_peer", "the peer closed it";
     /// The peer reset it.
     Reset, "reset", "the peer reset it";
+    /// Its peer has stopped answering, on this or on another connection to the same address.
+    PeerDead, "peer_dead", "its peer does not answer any more";
     /// Bytes came that nobody had asked for.
     Unsolicited, "unsolicited", "the peer sent bytes that nobody had asked for";
     /// The peer asked for it, as by `Connection: close`, or takes no more requests.

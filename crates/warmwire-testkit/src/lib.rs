@@ -13,6 +13,8 @@ mod certificates;
 mod counts;
 mod gate;
 mod guard;
+#[cfg(target_os = "linux")]
+mod netns;
 mod peer;
 mod proxy;
 mod random;
@@ -26,6 +28,8 @@ pub use certificates::{Certificates, Identity};
 pub use counts::Counts;
 pub use gate::Gate;
 pub use guard::{GUARD, guarded};
+#[cfg(target_os = "linux")]
+pub use netns::Netns;
 pub use peer::Peer;
 pub use proxy::ProxyScript;
 pub use random::Random;

@@ -92,10 +92,35 @@ impl Server {
         F: Future<Output = ()> + Send + 'static,
     {
         let listener = TcpListener::bind(address).await.expect("a loopback address is free");
+        Server::listening(listener, tls, script)
+    }
+
+    /// On a socket that listens already, as one in a namespace of its own.
+    pub fn at<F>(
+        listener: std::net::TcpListener,
+        script: impl Fn(Peer) -> F + Send + Sync + 'static,
+    ) -> Server
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        listener.set_nonblocking(true).expect("a socket can be non-blocking");
+        let listener = TcpListener::from_std(listener).expect("the runtime takes it");
+        Server::listening(listener, None, script)
+    }
+
+    fn listening<F>(
+        listener: TcpListener,
+        tls: Option<ServerTls>,
+        script: impl Fn(Peer) -> F + Send + Sync + 'static,
+    ) -> Server
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let address = listener.local_addr().expect("a bound socket has an address");
-        let mut server = Server::start(Source::Tcp(listener, tls.clone()), boxed(script));
+        let is_tls = tls.is_some();
+        let mut server = Server::start(Source::Tcp(listener, tls), boxed(script));
         server.address = Some(address);
-        server.tls = tls.is_some();
+        server.tls = is_tls;
         server
     }
 

@@ -11,6 +11,9 @@ use super::AgentBuilder;
 /// Linux's bound on the time between two TCP keep-alive probes.
 const LONGEST_PROBE: Duration = Duration::from_secs(32_767);
 
+/// Linux keeps it in 31 bits of milliseconds, which is 24.8 days.
+const LONGEST_USER_TIMEOUT: Duration = Duration::from_secs(24 * 24 * 3_600);
+
 impl AgentBuilder {
     /// Idle time before TCP asks the other end whether it is still there; less than a second
     /// counts as one, `None` never asks. Default 15 s.
@@ -34,6 +37,24 @@ impl AgentBuilder {
         );
         self.tcp.socket.keepalive_interval = interval;
         self.tcp.socket.keepalive_retries = count;
+        self
+    }
+
+    /// How long bytes that were sent may stay unacknowledged before the connection is given up
+    /// (`TCP_USER_TIMEOUT`, on Linux; elsewhere it has no effect). `None` leaves it to the kernel,
+    /// which tries for a quarter of an hour. Default 60 s: what
+    /// [`tcp_keepalive`](Self::tcp_keepalive) and its probes take to find an idle peer gone.
+    ///
+    /// A server that takes nothing of a request for so long counts as gone too, even though its
+    /// kernel answers.
+    pub fn tcp_user_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        let timeout = timeout.into();
+        let allowed = Duration::from_millis(1)..=LONGEST_USER_TIMEOUT;
+        self.require(
+            timeout.is_none_or(|timeout| allowed.contains(&timeout)),
+            "tcp_user_timeout: TCP takes 1 ms to 24 days; `None` turns it off",
+        );
+        self.tcp.socket.user_timeout = timeout;
         self
     }
 

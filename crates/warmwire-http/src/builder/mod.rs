@@ -51,6 +51,7 @@ pub use self::origin::OriginPolicy;
 /// | [`dns_cache`](Self::dns_cache), [`dns_refresh`](Self::dns_refresh) | 5 s, 30 s; the TTL where it is known |
 /// | [`tcp_nodelay`](Self::tcp_nodelay) | on |
 /// | [`tcp_keepalive`](Self::tcp_keepalive) | after 15 s, every 15 s, 3 times |
+/// | [`tcp_user_timeout`](Self::tcp_user_timeout) | 60 s |
 /// | [`drain_bytes`](Self::drain_bytes), [`drain_time`](Self::drain_time) | 64 KiB, 50 ms |
 /// | [`learn_idle_limit`](Self::learn_idle_limit) | on |
 /// | [`retry_budget`](Self::retry_budget) | 20 % of the requests |

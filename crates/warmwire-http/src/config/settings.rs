@@ -88,6 +88,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         },
         origin: None,
     },
+    agent_only!(tcp_user_timeout, Kind::TimeOrOff, time_or_off),
     agent_only!(tcp_nodelay, Kind::Flag, flag),
     agent_only!(happy_eyeballs_delay, Kind::Time, time),
     agent_only!(unix_socket, Kind::Text, text),

@@ -39,6 +39,7 @@ const ALL: &str = r#"{
     "local_address": "127.0.0.1",
     "tcp_keepalive": "off",
     "tcp_keepalive_probes": ["20s", 4],
+    "tcp_user_timeout": "45s",
     "tcp_nodelay": false,
     "happy_eyeballs_delay": "100ms",
     "unix_socket": "/run/a.sock",

@@ -4,6 +4,7 @@ mod support;
 
 mod bodies;
 mod config;
+mod dead_peers;
 mod dialling;
 mod drops;
 mod early_data;

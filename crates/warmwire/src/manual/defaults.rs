@@ -27,6 +27,7 @@
 //! | [`tcp_nodelay`] | on | Requests are written whole; to hold the last packet back only makes them late. |
 //! | [`tcp_keepalive`] | after 15 s | Finds a peer that has gone without a word before the middleboxes forget the connection. |
 //! | [`tcp_keepalive_probes`] | every 15 s, 3 times | A peer that is gone is noticed within a minute. |
+//! | [`tcp_user_timeout`] | 60 s | The same for a connection in use, where the kernel would try for a quarter of an hour. |
 //! | [`spread`] | least connections | Servers behind one name are there to share the load; the first in the answer would get it all. |
 //! | [`dns_cache`] | 5 s | `getaddrinfo` tells no TTL. A burst of dials costs one look-up, and a name that moves is followed within what load balancers take to notice a failure. |
 //! | [`dns_refresh`] | 30 s | Addresses that are taken out of service are left within about the TTLs of load balancers (60 s), at two look-ups a minute per name in use. |
@@ -72,6 +73,7 @@
 //! [`tcp_nodelay`]: crate::http::AgentBuilder::tcp_nodelay
 //! [`tcp_keepalive`]: crate::http::AgentBuilder::tcp_keepalive
 //! [`tcp_keepalive_probes`]: crate::http::AgentBuilder::tcp_keepalive_probes
+//! [`tcp_user_timeout`]: crate::http::AgentBuilder::tcp_user_timeout
 //! [`http_version`]: crate::http::AgentBuilder::http_version
 //! [`http2_max_streams`]: crate::http::AgentBuilder::http2_max_streams
 //! [`http2_stream_window`]: crate::http::AgentBuilder::http2_stream_window

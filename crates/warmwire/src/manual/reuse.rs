@@ -87,6 +87,24 @@
 //! # }
 //! ```
 //!
+//! # Dead peers
+//!
+//! A peer may go without a word: a machine that is unplugged, a NAT that forgets. No end of file
+//! comes, and its connections look alive.
+//!
+//! - An idle one is probed by TCP ([`tcp_keepalive`](crate::http::AgentBuilder::tcp_keepalive)) and is
+//!   gone after a minute.
+//! - One on which something was sent that is not acknowledged for
+//!   [`tcp_user_timeout`](crate::http::AgentBuilder::tcp_user_timeout), a minute too, is given up. A
+//!   request on a reused connection then follows the retry rule.
+//! - When a request ends before that by its
+//!   [`response_timeout`](crate::http::AgentBuilder::response_timeout) or
+//!   [`timeout`](crate::http::AgentBuilder::timeout), the agent asks the kernel whether the peer's TCP
+//!   has acknowledged the request. If it has, the server is slow and nothing else happens. If not, or
+//!   where the kernel does not tell (it does on Linux), the idle connections to the same address are
+//!   closed ([`CloseReason::PeerDead`](crate::http::CloseReason::PeerDead)), except those that were used
+//!   since the request was sent. So one request fails, and the next ones get fresh connections.
+//!
 //! # What `sent` means
 //!
 //! Every error has [`sent()`](crate::http::Error::sent):
