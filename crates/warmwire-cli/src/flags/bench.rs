@@ -17,6 +17,8 @@ Examples:
       The benchmark of agentkeepalive.
   warmwire bench --tls --rtt 25ms --rate 80 --report out.html
       A payment API as a service sees it, as a page.
+  warmwire bench --http2 --tls --rtt 25ms
+      Many requests on one HTTP/2 connection, and an HTTP/2 connection for each.
   warmwire bench https://api.example.com/health --requests 200 --concurrency 4 --check 30%
       A real server; exit code 3 when keep-alive saves less than 30 % of the median.
 
@@ -38,7 +40,7 @@ pub(crate) struct BenchFlags {
 
     #[command(
         flatten,
-        next_help_heading = "Agent (both sides; `without` sends `Connection: close`)"
+        next_help_heading = "Agent (both sides; `without` opens a connection per request)"
     )]
     pub(crate) agent: AgentFlags,
 
@@ -65,6 +67,11 @@ pub(crate) struct ServerFlags {
     /// offered [default: 1.3]
     #[arg(long, value_name = "VERSION")]
     pub(crate) tls_version: Option<TlsVersion>,
+
+    /// Speak HTTP/2 and nothing else: by ALPN with TLS, by prior knowledge (h2c) without. With a
+    /// URL: the only version offered [default: HTTP/1.1; what the server chooses with an https URL]
+    #[arg(long)]
+    pub(crate) http2: bool,
 
     /// Simulate a round trip: a connect waits for one, each direction of the wire is late by half
     /// of one; at most 10s [default: 0s]

@@ -55,9 +55,17 @@ pub(super) fn facts(result: &BenchResult) -> Vec<Fact> {
 }
 
 fn target(result: &BenchResult) -> String {
-    let Some(server) = &result.target.simulated else { return result.target.url.clone() };
-    let protocol =
-        server.tls.map_or("HTTP".to_owned(), |version| format!("HTTPS (TLS {})", version.as_str()));
+    let Some(server) = &result.target.simulated else {
+        let version = result.target.http_version;
+        let version = version.map_or_else(String::new, |version| format!(", HTTP/{version}"));
+        return format!("{}{version}", result.target.url);
+    };
+    let name = if server.http2 { "HTTP/2" } else { "HTTP/1.1" };
+    let protocol = match (server.tls, server.http2) {
+        (Some(version), _) => format!("{name} over TLS {}", version.as_str()),
+        (None, true) => format!("{name} without TLS (h2c)"),
+        (None, false) => name.to_owned(),
+    };
     let after = if server.delay_ms > 0.0 {
         format!(" after {}", whole_milliseconds(server.delay_ms))
     } else {
@@ -109,9 +117,14 @@ fn load(result: &BenchResult) -> String {
 fn overload(result: &BenchResult) -> Option<String> {
     let (rate, allowed) = (result.options.rate?, result.options.agent.max_connections?);
     let prediction = result.target.predicted_ms.as_ref()?;
-    let sides = [Side::Without, Side::With].into_iter().filter(|side| result.side(*side).is_some());
-    let needed =
-        sides.map(|side| rate * prediction.total_ms(side) / 1e3).fold(0.0, f64::max).ceil();
+    let streams = result.target.simulated.as_ref().map_or(1, |simulated| simulated.streams);
+    let sides = [(Side::Without, 1), (Side::With, streams)];
+    let needed = sides
+        .into_iter()
+        .filter(|(side, _)| result.side(*side).is_some())
+        .map(|(side, at_once)| rate * prediction.total_ms(side) / 1e3 / f64::from(at_once))
+        .fold(0.0, f64::max)
+        .ceil();
     (needed > allowed as f64).then(|| {
         let allowed = counted(allowed as u64, "connection");
         format!(
@@ -141,19 +154,23 @@ fn without(result: &BenchResult) -> String {
         (true, false) => ", every TLS handshake full",
         (true, true) => ", TLS sessions resumed (--resume)",
     };
-    format!("one connection per request (Connection: close){}{handshakes}", at_most(result))
+    let close = if speaks_http2(result) { "" } else { " (Connection: close)" };
+    format!("one connection per request{close}{}{handshakes}", at_most(result))
 }
 
 fn with(result: &BenchResult) -> String {
-    format!("connections kept{}", at_most(result))
+    let shared = if speaks_http2(result) { ", each carries many requests at once" } else { "" };
+    format!("connections kept{shared}{}", at_most(result))
+}
+
+fn speaks_http2(result: &BenchResult) -> bool {
+    result.options.http2 || result.target.http_version == Some("2")
 }
 
 fn at_most(result: &BenchResult) -> String {
-    result
-        .options
-        .agent
-        .max_connections
-        .map_or_else(String::new, |most| format!(", at most {} at once", grouped(most as u64)))
+    result.options.agent.max_connections.map_or_else(String::new, |most| {
+        format!(", at most {} at once", counted(most as u64, "connection"))
+    })
 }
 
 fn speaks_tls(result: &BenchResult) -> bool {

@@ -38,8 +38,12 @@ async fn serve(config: ServerConfig) -> anyhow::Result<()> {
     let listener =
         TcpListener::bind(("127.0.0.1", 0)).await.context("cannot listen on 127.0.0.1")?;
     let timer = PreciseTimer::start().context("cannot start the timer's thread")?;
-    let (acceptor, certificate_pem) = match config.tls.map(tls::acceptor).transpose()? {
-        Some((acceptor, pem)) => (Some(acceptor), Some(pem)),
+    let protocol: &[u8] = if config.http2 { b"h2" } else { b"http/1.1" };
+    let (acceptor, certificate_pem) = match config.tls {
+        Some(version) => {
+            let (acceptor, pem) = tls::acceptor(version, protocol)?;
+            (Some(acceptor), Some(pem))
+        }
         None => (None, None),
     };
     tell(&Hello { port: listener.local_addr()?.port(), certificate_pem })?;
@@ -135,7 +139,12 @@ impl Connections {
         if self.config.rtt.is_zero() {
             self.secure(stream).await
         } else {
-            self.secure(relay::late_by(self.config.rtt / 2, stream, self.timer.clone())).await
+            let late = self.config.rtt / 2;
+            let far = relay::late_by(late, stream, self.timer.clone());
+            // A server hears of a connection when the last packet of TCP's handshake has come.
+            // What it says unasked, such as HTTP/2's settings, goes out no earlier.
+            self.timer.sleep(late).await;
+            self.secure(far).await
         }
     }
 

@@ -17,6 +17,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+/// What nginx allows on a connection at once, unless it is told otherwise.
+const HTTP2_STREAMS: u32 = 128;
+
 /// What the server does; travels to the child as JSON in its one argument.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct ServerConfig {
@@ -26,8 +29,17 @@ pub(crate) struct ServerConfig {
     pub(crate) body: u64,
     /// The one TLS version that is spoken; `None` for plain HTTP.
     pub(crate) tls: Option<TlsVersion>,
+    /// Whether HTTP/2 alone is spoken, HTTP/1.1 alone otherwise.
+    pub(crate) http2: bool,
     /// The simulated round trip, of which each direction of the wire is late by half.
     pub(crate) rtt: Duration,
+}
+
+impl ServerConfig {
+    /// How many requests a connection carries at once.
+    pub(crate) fn streams(&self) -> u32 {
+        if self.http2 { HTTP2_STREAMS } else { 1 }
+    }
 }
 
 /// A TLS version that the bench can ask for.

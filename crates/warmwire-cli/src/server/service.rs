@@ -9,7 +9,9 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
-use hyper_util::rt::TokioIo;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::ServerConfig;
@@ -19,6 +21,8 @@ use crate::timer::PreciseTimer;
 /// Answers every request with the same body after the same time.
 #[derive(Clone)]
 pub(super) struct Service {
+    http2: bool,
+    streams: u32,
     delay: Duration,
     body: Bytes,
     timer: PreciseTimer,
@@ -34,18 +38,37 @@ impl Service {
         counters: Arc<Counters>,
     ) -> anyhow::Result<Self> {
         let length = usize::try_from(config.body).context("the body is longer than memory")?;
-        Ok(Self { delay: config.delay, body: Bytes::from(vec![b'w'; length]), timer, counters })
+        Ok(Self {
+            http2: config.http2,
+            streams: config.streams(),
+            delay: config.delay,
+            body: Bytes::from(vec![b'w'; length]),
+            timer,
+            counters,
+        })
     }
 
     /// Serves one connection until either side closes it.
     pub(super) async fn serve(
         &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     ) -> anyhow::Result<()> {
-        let service = hyper::service::service_fn(|request| self.answer(request));
-        hyper::server::conn::http1::Builder::new()
-            .serve_connection(TokioIo::new(stream), service)
-            .await?;
+        let stream = TokioIo::new(stream);
+        if self.http2 {
+            // Requests of one connection are tasks of their own, which outlive this borrow.
+            let this = self.clone();
+            let service = service_fn(move |request| {
+                let this = this.clone();
+                async move { this.answer(request).await }
+            });
+            http2::Builder::new(TokioExecutor::new())
+                .max_concurrent_streams(self.streams)
+                .serve_connection(stream, service)
+                .await?;
+        } else {
+            let service = service_fn(|request| self.answer(request));
+            http1::Builder::new().serve_connection(stream, service).await?;
+        }
         Ok(())
     }
 

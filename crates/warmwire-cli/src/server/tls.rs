@@ -9,9 +9,12 @@ use tokio_rustls::TlsAcceptor;
 
 use super::TlsVersion;
 
-/// Accepts `version` only, with session resumption, under a certificate for `localhost` and
-/// 127.0.0.1 that is returned as PEM.
-pub(super) fn acceptor(version: TlsVersion) -> anyhow::Result<(TlsAcceptor, String)> {
+/// Accepts `version` only and `protocol` (of ALPN) only, with session resumption, under a
+/// certificate for `localhost` and 127.0.0.1 that is returned as PEM.
+pub(super) fn acceptor(
+    version: TlsVersion,
+    protocol: &[u8],
+) -> anyhow::Result<(TlsAcceptor, String)> {
     let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
     let made = rcgen::generate_simple_self_signed(names).context("cannot make a certificate")?;
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
@@ -24,6 +27,6 @@ pub(super) fn acceptor(version: TlsVersion) -> anyhow::Result<(TlsAcceptor, Stri
         .with_protocol_versions(&versions)?
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key)?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![protocol.to_vec()];
     Ok((TlsAcceptor::from(Arc::new(config)), made.cert.pem()))
 }

@@ -40,6 +40,10 @@ fn contradictions_are_told_in_a_sentence() {
         (&["--body", "2GiB"], "--body 2GiB is too long: at most 1GiB"),
         (&["--header", "no colon"], "--header `no colon` is not a header"),
         (&["--header", "Connection: close"], "`connection` is set by the bench itself"),
+        (
+            &["--http2", "--header", "Upgrade: websocket"],
+            "--header `upgrade` is about an HTTP/1.1 connection",
+        ),
         (&["--method", "G E T"], "--method G E T is not an HTTP method"),
         (&["--body-file", "/nowhere/body"], "cannot read --body-file /nowhere/body"),
         (&["--config", "/nowhere/agent.toml"], "cannot read --config /nowhere/agent.toml"),
@@ -118,6 +122,7 @@ fn help_names_every_flag_with_its_variable() {
         "[default: 60]",
         "Exit codes: 0 done",
         "--rtt",
+        "WARMWIRE_HTTP2",
     ] {
         assert!(help.contains(expected), "{expected}: {help}");
     }

@@ -9,16 +9,18 @@ use serde_json::Value;
 use crate::support::{bench, run, stderr, warmwire};
 
 /// The embedded server on its own, as a server that the bench knows nothing about.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     port: u64,
 }
 
 impl Server {
-    fn start() -> Self {
-        let config =
-            r#"{"delay":{"secs":0,"nanos":0},"body":10,"tls":null,"rtt":{"secs":0,"nanos":0}}"#;
-        let mut child = warmwire(&["bench-server", config])
+    pub(crate) fn start(http2: bool) -> Self {
+        let zero = serde_json::json!({"secs": 0, "nanos": 0});
+        let config = serde_json::json!(
+            {"delay": zero, "body": 10, "tls": null, "http2": http2, "rtt": zero}
+        );
+        let mut child = warmwire(&["bench-server", &config.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -27,6 +29,10 @@ impl Server {
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let hello: Value = serde_json::from_str(&line).unwrap();
         Self { child, port: hello["port"].as_u64().unwrap() }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/path?query", self.port)
     }
 }
 
@@ -66,8 +72,8 @@ fn always(response: &'static str) -> u16 {
 
 #[test]
 fn both_sides_of_a_given_url_are_measured() {
-    let server = Server::start();
-    let url = format!("http://127.0.0.1:{}/path?query", server.port);
+    let server = Server::start(false);
+    let url = server.url();
     let document = bench(&[&url, "--requests", "30", "--concurrency", "3"]);
     assert_eq!(
         (document["without"]["failed"].as_u64(), document["with"]["failed"].as_u64()),
@@ -89,7 +95,7 @@ fn both_sides_of_a_given_url_are_measured() {
 
 #[test]
 fn the_server_ends_with_its_parent() {
-    drop(Server::start());
+    drop(Server::start(false));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod bench;
 mod command_line;
 mod given_url;
+mod http2;
 mod interrupt;
 mod simulation;
 mod support;

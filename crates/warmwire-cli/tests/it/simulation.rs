@@ -47,6 +47,18 @@ fn a_resumed_tls_1_2_session_saves_one_round_trip() {
 }
 
 #[test]
+fn http2_waits_one_round_trip_more_for_the_servers_settings() {
+    agrees(&["--http2", "--rtt", "6ms"], 18.0, 6.0);
+    agrees(&["--http2", "--tls", "--rtt", "6ms"], 24.0, 6.0);
+    agrees(&["--http2", "--tls-version", "1.2", "--rtt", "6ms", "--resume"], 24.0, 6.0);
+}
+
+#[test]
+fn http2_settings_come_along_with_the_end_of_a_full_tls_1_2_handshake() {
+    agrees(&["--http2", "--tls-version", "1.2", "--rtt", "6ms"], 24.0, 6.0);
+}
+
+#[test]
 fn long_bodies_pass_the_simulated_wire() {
     let document =
         bench(&["--rtt", "2ms", "--body", "3MiB", "--requests", "4", "--concurrency", "2"]);

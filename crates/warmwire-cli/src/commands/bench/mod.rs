@@ -108,6 +108,7 @@ async fn measure(plan: &Plan, is_quiet: bool) -> Result<BenchResult, Failure> {
         target: TargetResult {
             url: site.url.clone(),
             embedded: bench.server.is_some(),
+            http_version: bench.contestants.iter().find_map(|one| one.client.http_version()),
             simulated: Simulated::new(&plan.target),
             predicted_ms: Prediction::new(plan),
             server,

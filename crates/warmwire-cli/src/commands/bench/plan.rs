@@ -23,6 +23,12 @@ const DEFAULT_IN_FLIGHT: usize = 10_000;
 /// Little's law: at the usual 80 requests a second it allows more than half a second for each.
 const DEFAULT_CONNECTIONS_OPEN_LOOP: usize = 50;
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
+/// RFC 9113, 8.2.2; the others that it names are set by the bench itself.
+const NOT_IN_HTTP2: [HeaderName; 3] = [
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::UPGRADE,
+];
 /// Longer than a part of a round takes, so that the pause in which the other side sends does not
 /// cost the agent its idle connections.
 const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -39,6 +45,8 @@ pub(crate) struct Plan {
     pub(crate) agent: AgentFlags,
     /// The only TLS version to offer.
     pub(crate) tls_version: Option<TlsVersion>,
+    /// Whether HTTP/2 is the only version of HTTP to speak.
+    pub(crate) http2: bool,
 }
 
 /// Where the requests go.
@@ -87,7 +95,7 @@ impl Plan {
         let sides = sides(flags, target.speaks_tls())?;
         let agent = agent(flags, &target, pace)?;
         Ok(Self {
-            load: load(&flags.load, pace)?,
+            load: load(flags, pace)?,
             sides,
             resume: flags.load.resume,
             agent,
@@ -95,6 +103,7 @@ impl Plan {
                 Target::Url(_) => flags.server.tls_version,
                 Target::Embedded { server, .. } => server.tls,
             },
+            http2: flags.server.http2,
             target,
         })
     }
@@ -176,6 +185,7 @@ fn embedded_target(flags: &ServerFlags) -> Result<Target, Failure> {
         delay: flags.delay.map_or(Duration::ZERO, |span| span.0),
         body: body.0,
         tls: is_secure.then(|| flags.tls_version.unwrap_or(TlsVersion::V13)),
+        http2: flags.http2,
         rtt: short("--rtt", flags.rtt)?.unwrap_or_default(),
     };
     Ok(Target::Embedded { server, dns: short("--dns", flags.dns)? })
@@ -217,7 +227,8 @@ fn bounded(flag: &str, value: usize, most: usize) -> Result<(), Failure> {
     }
 }
 
-fn load(flags: &LoadFlags, pace: Pace) -> Result<Load, Failure> {
+fn load(flags: &BenchFlags, pace: Pace) -> Result<Load, Failure> {
+    let BenchFlags { server, load: flags, .. } = flags;
     if flags.requests == Some(0) {
         return Err(Failure::usage("--requests 0 would measure nothing: 1 or more is accepted"));
     }
@@ -242,18 +253,26 @@ fn load(flags: &LoadFlags, pace: Pace) -> Result<Load, Failure> {
         pace,
         warmup: flags.warmup,
         rounds,
-        request: request(flags)?,
+        request: request(flags, server.http2)?,
     })
 }
 
-fn request(flags: &LoadFlags) -> Result<RequestPlan, Failure> {
+fn request(flags: &LoadFlags, http2: bool) -> Result<RequestPlan, Failure> {
     let method = Method::from_bytes(flags.method.as_bytes()).map_err(|_| {
         Failure::usage(format!(
             "--method {} is not an HTTP method, such as GET or POST",
             flags.method
         ))
     })?;
-    let headers = flags.header.iter().map(|text| header_field(text)).collect::<Result<_, _>>()?;
+    let headers: Vec<_> =
+        flags.header.iter().map(|text| header_field(text)).collect::<Result<_, _>>()?;
+    if let Some((name, _)) = headers.iter().find(|(name, _)| NOT_IN_HTTP2.contains(name))
+        && http2
+    {
+        return Err(Failure::usage(format!(
+            "--header `{name}` is about an HTTP/1.1 connection: with --http2 it cannot be sent"
+        )));
+    }
     let body = match &flags.body_file {
         None => None,
         Some(path) => Some(Bytes::from(std::fs::read(path).map_err(|error| {

@@ -40,7 +40,8 @@ impl Prediction {
         Self::of(&plan.target, plan.resume, callers as f64 / connections as f64)
     }
 
-    /// `callers_per_connection`: how many callers of a closed loop share a connection.
+    /// `callers_per_connection`: how many callers of a closed loop share a connection. A kept one
+    /// carries as many at once as it has streams; without keep-alive it carries one.
     fn of(target: &Target, resumes: bool, callers_per_connection: f64) -> Option<Self> {
         let Target::Embedded { server, dns } = target else { return None };
         let rtt = server.rtt;
@@ -56,15 +57,23 @@ impl Prediction {
             (Some(TlsVersion::V12), false) => ("TLS 1.2 handshake", 2),
             (Some(TlsVersion::V12), true) => ("TLS 1.2 handshake, resumed", 1),
         };
+        // The agent sends nothing before the server has told how many streams it takes. Its
+        // settings come right after a handshake's last flight when that is the server's own: only
+        // that of a full handshake of TLS 1.2 is.
+        let settings_round_trips = match (server.http2, server.tls, resumes) {
+            (false, ..) | (true, Some(TlsVersion::V12), false) => 0,
+            (true, ..) => 1,
+        };
         let setup = [
             step("DNS look-up", dns.unwrap_or_default()),
             step("TCP connect", rtt),
             step(tls_name, rtt * tls_round_trips),
+            step("HTTP/2 settings", rtt * settings_round_trips),
         ];
         let exchange = [step("Request and response", rtt), step("Server's work", server.delay)];
         Some(Self {
             without: with_waiting(&[&setup[..], &exchange[..]].concat(), callers_per_connection),
-            with: with_waiting(&exchange, callers_per_connection),
+            with: with_waiting(&exchange, callers_per_connection / f64::from(server.streams())),
         })
     }
 
@@ -79,7 +88,7 @@ impl Prediction {
     /// Whether it is a mean that is predicted: callers that share connections wait for none, one or
     /// several others.
     pub(crate) fn is_of_mean(&self) -> bool {
-        self.with.iter().any(|step| step.name == WAIT)
+        self.without.iter().chain(&self.with).any(|step| step.name == WAIT)
     }
 
     /// The sum of the steps of `side` in milliseconds.
@@ -111,16 +120,24 @@ mod tests {
 
     fn predicted_for(
         tls: Option<TlsVersion>,
-        [rtt, dns, delay]: [u64; 3],
+        times: [u64; 3],
         resumes: bool,
         callers_per_connection: f64,
     ) -> Option<(f64, f64)> {
-        let server = ServerConfig {
-            delay: Duration::from_millis(delay),
-            body: 0,
-            tls,
-            rtt: Duration::from_millis(rtt),
-        };
+        totals(server(tls, false, times), times[1], resumes, callers_per_connection)
+    }
+
+    fn server(tls: Option<TlsVersion>, http2: bool, [rtt, _, delay]: [u64; 3]) -> ServerConfig {
+        let (rtt, delay) = (Duration::from_millis(rtt), Duration::from_millis(delay));
+        ServerConfig { delay, body: 0, tls, http2, rtt }
+    }
+
+    fn totals(
+        server: ServerConfig,
+        dns: u64,
+        resumes: bool,
+        callers_per_connection: f64,
+    ) -> Option<(f64, f64)> {
         let dns = (dns > 0).then(|| Duration::from_millis(dns));
         let prediction =
             Prediction::of(&Target::Embedded { server, dns }, resumes, callers_per_connection)?;
@@ -142,6 +159,24 @@ mod tests {
     fn callers_that_share_connections_wait() {
         assert_eq!(predicted_for(None, [0, 0, 5], false, 1.2), Some((6.0, 6.0)));
         assert_eq!(predicted_for(None, [0, 0, 5], false, 0.5), Some((5.0, 5.0)));
+    }
+
+    #[test]
+    fn settings_of_http2_cost_a_round_trip_where_the_client_speaks_last() {
+        use TlsVersion::{V12, V13};
+        let predicted = |tls, resumes| totals(server(tls, true, [20, 0, 0]), 0, resumes, 1.0);
+        assert_eq!(predicted(None, false), Some((60.0, 20.0)));
+        assert_eq!(predicted(Some(V13), false), Some((80.0, 20.0)));
+        assert_eq!(predicted(Some(V13), true), Some((80.0, 20.0)));
+        assert_eq!(predicted(Some(V12), false), Some((80.0, 20.0)));
+        assert_eq!(predicted(Some(V12), true), Some((80.0, 20.0)));
+    }
+
+    #[test]
+    fn callers_that_share_http2_connections_wait_for_streams_alone() {
+        let predicted = |callers| totals(server(None, true, [0, 0, 5]), 0, false, callers);
+        assert_eq!(predicted(2.0), Some((10.0, 5.0)));
+        assert_eq!(predicted(256.0), Some((1280.0, 10.0)));
     }
 
     #[test]

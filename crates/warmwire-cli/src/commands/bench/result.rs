@@ -32,6 +32,8 @@ pub(crate) struct BenchResult {
 pub(crate) struct TargetResult {
     pub(crate) url: String,
     pub(crate) embedded: bool,
+    /// The version of HTTP that the server answered in, `1.0`, `1.1` or `2`; `null` when it never did.
+    pub(crate) http_version: Option<&'static str>,
     /// What the embedded server does and the wire pretends.
     pub(crate) simulated: Option<Simulated>,
     /// What the arithmetic of round trips says, step by step.
@@ -46,6 +48,9 @@ pub(crate) struct Simulated {
     pub(crate) delay_ms: f64,
     pub(crate) body_bytes: u64,
     pub(crate) tls: Option<TlsVersion>,
+    pub(crate) http2: bool,
+    /// How many requests a kept connection carries at once.
+    pub(crate) streams: u32,
     pub(crate) rtt_ms: f64,
     pub(crate) dns_ms: Option<f64>,
 }
@@ -71,6 +76,8 @@ pub(crate) struct OptionsResult {
     pub(crate) request_body_bytes: usize,
     /// Whether the side without keep-alive resumes TLS sessions.
     pub(crate) resume: bool,
+    /// Whether HTTP/2 was the only version of HTTP to speak.
+    pub(crate) http2: bool,
     pub(crate) agent: AgentFlags,
 }
 
@@ -253,6 +260,8 @@ impl Simulated {
             delay_ms: ms(server.delay),
             body_bytes: server.body,
             tls: server.tls,
+            http2: server.http2,
+            streams: server.streams(),
             rtt_ms: ms(server.rtt),
             dns_ms: dns.map(ms),
         })
@@ -279,6 +288,7 @@ impl OptionsResult {
             method: load.request.method.to_string(),
             request_body_bytes: load.request.body.as_ref().map_or(0, bytes::Bytes::len),
             resume: plan.resume,
+            http2: plan.http2,
             agent: plan.agent.clone(),
         }
     }

@@ -1,9 +1,10 @@
 //! The two sides that are compared, and the agent of each.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use http::Uri;
-use warmwire::http::{AgentBuilder, RequestBuilder, Scheduling, Tls, TlsVersion};
+use http::{Uri, Version};
+use warmwire::http::{AgentBuilder, HttpVersion, RequestBuilder, Scheduling, Tls, TlsVersion};
 use warmwire::{Agent, Error};
 
 use super::plan::{Plan, RequestPlan, Target};
@@ -72,6 +73,8 @@ pub(crate) struct Client {
     agent: Agent,
     uri: Uri,
     request: RequestPlan,
+    /// Of the first response.
+    version: Arc<OnceLock<Version>>,
 }
 
 impl Client {
@@ -89,8 +92,14 @@ impl Client {
             .map_err(|error| Failure::usage(format!("`{}` is not a URL: {error}", site.url)))?;
         let builder = with_options(Agent::builder(), &plan.agent).tls(tls(side, plan, site)?);
         let builder = with_simulation(builder, plan, timer).keep_alive(side == Side::With);
+        let builder = match side {
+            // One request on each connection, also where HTTP/2 lets it carry more at once.
+            Side::Without => builder.http2_max_streams(1),
+            Side::With => builder,
+        };
+        let builder = if plan.http2 { builder.http_version(HttpVersion::Http2) } else { builder };
         let agent = builder.build().map_err(|error| Failure::usage(error.to_string()))?;
-        Ok(Self { agent, uri, request: plan.load.request.clone() })
+        Ok(Self { agent, uri, request: plan.load.request.clone(), version: Arc::default() })
     }
 
     /// Sends one request and reads the response to its end.
@@ -102,8 +111,9 @@ impl Client {
         if let Some(body) = &self.request.body {
             request = request.body(body.clone());
         }
+        let version = Arc::clone(&self.version);
         async move {
-            match exchange(request).await {
+            match exchange(request, &version).await {
                 Ok(outcome) => outcome,
                 Err(error) => {
                     Outcome::Failed { kind: error.kind().as_str().into(), error: Some(error) }
@@ -117,6 +127,15 @@ impl Client {
         self.agent.stats().total.opened
     }
 
+    /// The version of HTTP that the server answered in, `1.0`, `1.1` or `2`; `None` when it never did.
+    pub(crate) fn http_version(&self) -> Option<&'static str> {
+        self.version.get().map(|version| match *version {
+            Version::HTTP_2 => "2",
+            Version::HTTP_10 => "1.0",
+            _ => "1.1",
+        })
+    }
+
     /// Closes every connection, as far as that goes quickly.
     pub(crate) async fn close(self) {
         // A connect that is still under way, to a host that does not answer, is not waited for.
@@ -124,8 +143,9 @@ impl Client {
     }
 }
 
-async fn exchange(request: RequestBuilder) -> Result<Outcome, Error> {
+async fn exchange(request: RequestBuilder, version: &OnceLock<Version>) -> Result<Outcome, Error> {
     let mut response = request.send().await?;
+    version.get_or_init(|| response.version());
     let (status, timings) = (response.status(), response.timings());
     while response.chunk().await?.is_some() {}
     if status.is_client_error() || status.is_server_error() {
