@@ -199,6 +199,10 @@ impl Connector {
         let reached = won.as_ref().ok().and_then(|up| up.as_ref()).map(|(address, _)| *address);
         let patience = self.tcp.happy_eyeballs_delay;
         let counted = choice.done(reached, &progress.attempts, patience);
+        if reached.is_some() {
+            // What was still running has lost the race and not failed.
+            progress.attempts.retain(|other| other.error.kind() != io::ErrorKind::TimedOut);
+        }
         match won? {
             Some((address, stream)) => Ok(Transport {
                 local: stream.local_addr().ok(),
