@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures_util::future::Either;
-use http::{HeaderMap, Method, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
 use tokio::time::Instant;
 use warmwire_h1::{Received, RequestError, RequestHead, ResponseHead, Sent, Target};
 use warmwire_pool::{CloseReason, Verdict};
@@ -207,7 +207,7 @@ pub(crate) fn send(
 ) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
     async move {
         let started = Instant::now();
-        let watch = observe::Watch::new(&request);
+        let mut watch = observe::Watch::new(&request);
         if let Some(error) = invalid {
             return Err(watch.failed(error));
         }
@@ -218,7 +218,7 @@ pub(crate) fn send(
         // The agent is held to the end: when its last handle goes, its pool is closed.
         let core = agent.core();
         let mut body = body;
-        check_framing(core, &request, &mut body)?;
+        check(core, &request, &mut body).map_err(|error| watch.failed(error))?;
         let (acquired, key) =
             request.acquire(core, started).map_err(|error| watch.failed(error))?;
         let mut trace = Trace {
@@ -229,11 +229,17 @@ pub(crate) fn send(
             timings: Default::default(),
             connection: None,
         };
-        let active = observe::Active::new(&trace.key);
+        let active = observe::Active::new(&trace.key, &request.method, started);
         let spare = body.try_clone();
         let repeatable = spare.is_some() && request.is_idempotent(&trace.key);
         let lease = watch.over(checkout(core, &mut trace, acquired, repeatable)).await;
-        let lease = lease.map_err(|error| watch.failed(error))?;
+        let lease = match lease {
+            Ok(lease) => lease,
+            Err(error) => {
+                active.end();
+                return Err(watch.failed(error));
+            }
+        };
         let exchange = exchange(core, lease, &request, body, &mut trace, repeatable);
         let end = match watch.over(exchange).await {
             Ok(response) => Ok(response),
@@ -251,11 +257,21 @@ pub(crate) fn send(
     }
 }
 
-/// Refuses a request whose own framing headers do not fit its body before it takes a connection from
-/// others. What else can be wrong is rarer, and found when the request is encoded.
-fn check_framing(core: &Core, request: &RequestParts, body: &mut Body) -> Result<(), Error> {
-    let framing = [header::CONTENT_LENGTH, header::TRANSFER_ENCODING];
-    if !framing.iter().any(|name| request.headers.contains_key(name)) {
+/// The headers by which a request can be one that must not be sent as it is.
+const CRITICAL: [HeaderName; 5] = [
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::HOST,
+    header::UPGRADE,
+    header::EXPECT,
+];
+
+/// Refuses a request that must not be sent as it is before it takes a connection from others. Most
+/// have nothing that could be wrong, and are not encoded for that.
+fn check(core: &Core, request: &RequestParts, body: &mut Body) -> Result<(), Error> {
+    let target_may_be_wrong =
+        || request.uri.path_and_query().is_some_and(|pq| pq == "*" || !pq.as_str().is_ascii());
+    if !request.headers.keys().any(|name| CRITICAL.contains(name)) && !target_may_be_wrong() {
         return Ok(());
     }
     let head = RequestHead {

@@ -375,6 +375,31 @@ async fn framing_that_does_not_fit_the_body_is_refused_before_a_connection_is_ta
     assert_eq!((agent.stats().total.requests, agent.stats().total.open_errors), (0, 0));
 }
 
+#[tokio::test]
+async fn heads_that_cannot_be_sent_are_refused_before_a_connection_is_taken() {
+    let agent = Agent::new();
+    let get = |path: &str| agent.get(format!("http://127.0.0.1:9/{path}"));
+    let star: http::Uri = "http://127.0.0.1:9".parse().unwrap();
+    let star = {
+        let mut parts = star.into_parts();
+        parts.path_and_query = Some("*".parse().unwrap());
+        http::Uri::from_parts(parts).unwrap()
+    };
+    for (request, text) in [
+        (get("").header("upgrade", "websocket"), "Upgrade header without Connection: upgrade"),
+        (get("").header("expect", "100-continue"), "without a body"),
+        (get("").header("host", "a b"), "host has a byte"),
+        (get("").header("host", "a").header("host", "b"), "more than one Host"),
+        (get("\u{fc}"), "request target"),
+        (get("x?\u{fc}"), "request target"),
+        (agent.get(star), "form of the target"),
+    ] {
+        let error = request.send().await.unwrap_err();
+        assert_is(&error, ErrorKind::InvalidRequest, Phase::Prepare, Sent::No, &[text]);
+    }
+    assert_eq!((agent.stats().total.requests, agent.stats().total.open_errors), (0, 0));
+}
+
 /// A body that declares another length than it has.
 struct Lying {
     /// What it says is left.

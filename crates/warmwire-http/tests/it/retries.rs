@@ -215,6 +215,33 @@ async fn f030_a_body_that_was_streamed_in_part_is_never_sent_again() {
     }
 }
 
+/// A fresh connection is no excuse, however much had left and whatever the request.
+#[tokio::test]
+async fn f030_a_fresh_connection_that_ends_within_a_streamed_body_is_no_reason_to_send_again() {
+    for (method, idempotent) in [("PUT", None), ("POST", None), ("POST", Some(true))] {
+        let server = Server::tcp(|mut peer: Peer| async move {
+            if peer.head().await.is_some() {
+                peer.chunk().await;
+            }
+        })
+        .await;
+        let agent = Agent::builder().idempotency_key(true).build().unwrap();
+        let begun = futures_util::stream::iter(["a"].map(Ok::<_, io::Error>));
+        let body = futures_util::StreamExt::chain(begun, futures_util::stream::pending());
+        let request = agent.request(method.parse().unwrap(), server.url("/"));
+        let mut request = request.header("idempotency-key", "1").body(Body::from_stream(body));
+        if let Some(idempotent) = idempotent {
+            request = request.idempotent(idempotent);
+        }
+        let error = request.send().await.unwrap_err();
+        assert_eq!((error.kind(), error.sent()), (ErrorKind::ConnectionClosed, Sent::Maybe));
+        assert!(!error.connection().unwrap().reused());
+        let total = agent.stats().total;
+        assert_eq!((total.retries, total.retry_outcomes.fresh_connection), (0, 1), "{method}");
+        assert_eq!(server.counts().requests.len(), 1, "{method}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn interim_responses_are_passed_over_up_to_their_limit() {
     let server = Server::memory(|mut peer: Peer| async move {
