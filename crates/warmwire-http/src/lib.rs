@@ -37,6 +37,7 @@ mod error;
 mod event;
 mod forward;
 mod h2;
+mod head;
 mod held;
 mod idle_limit;
 mod incoming;

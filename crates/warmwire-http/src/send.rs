@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures_util::future::Either;
-use http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
+use http::{HeaderMap, Method, StatusCode, Uri};
 use tokio::time::Instant;
 use warmwire_h1::{Received, RequestError, RequestHead, ResponseHead, Sent, Target};
 use warmwire_pool::{CloseReason, Verdict};
@@ -21,6 +21,7 @@ use crate::dead_peer::Silence;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::forward;
 use crate::h2;
+use crate::head;
 use crate::incoming::Incoming;
 use crate::key::{Address, Key};
 use crate::observe;
@@ -31,7 +32,7 @@ use crate::response::Response;
 use crate::retry::{self, Loss};
 use crate::route::OwnRoute;
 use crate::trace::{Timer, Trace, close_reason, deadline, earlier, is_lost};
-use crate::wire::{self, Fault};
+use crate::wire::Fault;
 
 /// All of a request but its body.
 #[derive(Clone, Debug)]
@@ -218,7 +219,7 @@ pub(crate) fn send(
         // The agent is held to the end: when its last handle goes, its pool is closed.
         let core = agent.core();
         let mut body = body;
-        check(core, &request, &mut body).map_err(|error| watch.failed(error))?;
+        head::check(core, &request, &mut body).map_err(|error| watch.failed(error))?;
         let (acquired, key) =
             request.acquire(core, started).map_err(|error| watch.failed(error))?;
         let mut trace = Trace {
@@ -255,35 +256,6 @@ pub(crate) fn send(
             ControlFlow::Continue(following) => following.await,
         }
     }
-}
-
-/// The headers by which a request can be one that must not be sent as it is.
-const CRITICAL: [HeaderName; 5] = [
-    header::CONTENT_LENGTH,
-    header::TRANSFER_ENCODING,
-    header::HOST,
-    header::UPGRADE,
-    header::EXPECT,
-];
-
-/// Refuses a request that must not be sent as it is before it takes a connection from others. Most
-/// have nothing that could be wrong, and are not encoded for that.
-fn check(core: &Core, request: &RequestParts, body: &mut Body) -> Result<(), Error> {
-    let target_may_be_wrong =
-        || request.uri.path_and_query().is_some_and(|pq| pq == "*" || !pq.as_str().is_ascii());
-    if !request.headers.keys().any(|name| CRITICAL.contains(name)) && !target_may_be_wrong() {
-        return Ok(());
-    }
-    let head = RequestHead {
-        method: &request.method,
-        target: target(request),
-        host: host(request.authority()),
-        headers: &request.headers,
-        defaults: &core.hooks.config.default_headers,
-    };
-    wire::check(&head, body).map_err(|error| {
-        Error::request(ErrorKind::InvalidRequest, error.to_string()).with_source(error)
-    })
 }
 
 /// Begins to follow the redirect that a response may be, or to read what a proxy says.
@@ -401,7 +373,7 @@ fn start(
     let ours = request.defaults(&core.hooks.config);
     let whole;
     let (target, defaults) = match (trace.key.forward(), &request.base) {
-        (None, _) => (target(request), Cow::Borrowed(ours)),
+        (None, _) => (head::target(request), Cow::Borrowed(ours)),
         (Some(forward), None) => (Target::Absolute(&request.uri), forward.defaults(ours, own)),
         (Some(forward), Some(base)) => {
             whole = forward::whole(&base.uri, &request.uri);
@@ -411,29 +383,11 @@ fn start(
     let head = RequestHead {
         method: &request.method,
         target,
-        host: host(request.authority()),
+        host: head::host(request.authority()),
         headers: &request.headers,
         defaults: &defaults,
     };
     lease.conn_mut().wire.start(trace.key.policy().h1, &head, body, trace.acquired)
-}
-
-fn target(request: &RequestParts) -> Target<'_> {
-    match request.uri.path() {
-        "*" => Target::Asterisk,
-        _ => Target::Origin(&request.uri),
-    }
-}
-
-/// The `Host` field's value: the authority, without the scheme's own port.
-fn host(uri: &Uri) -> &str {
-    let authority = uri.authority().map_or("", |authority| authority.as_str());
-    let default = match uri.scheme_str() {
-        Some("https") => ":443",
-        _ => ":80",
-    };
-    let authority = authority.strip_suffix(default).unwrap_or(authority);
-    authority.strip_suffix(':').unwrap_or(authority)
 }
 
 /// How the wait for a head ends.
