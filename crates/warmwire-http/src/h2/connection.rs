@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use hyper::client::conn::http2::SendRequest;
@@ -115,6 +115,7 @@ pub(crate) struct Link {
     /// The time of the last look at the socket in nanoseconds after `began`; 0 if nobody has asked.
     looked: AtomicU64,
     home: Home,
+    socket_end: OnceLock<CloseReason>,
     state: Mutex<State>,
 }
 
@@ -136,6 +137,7 @@ impl Link {
             began: tokio::time::Instant::now().into_std(),
             looked: AtomicU64::new(0),
             home: Home::here(movable),
+            socket_end: OnceLock::new(),
             state: Mutex::default(),
         }
     }
@@ -204,6 +206,18 @@ impl Link {
 
     pub(super) fn count_read(&self) {
         self.reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The socket has ended, by its peer's FIN or by an error.
+    pub(super) fn note_socket_end(&self, error: Option<&std::io::Error>) {
+        let reset = error.is_some_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset);
+        let reason = if reset { CloseReason::Reset } else { CloseReason::ClosedByPeer };
+        // The first one counts.
+        let _ = self.socket_end.set(reason);
+    }
+
+    pub(super) fn socket_end(&self) -> Option<CloseReason> {
+        self.socket_end.get().copied()
     }
 
     pub(super) fn reads(&self) -> u64 {

@@ -149,12 +149,14 @@ impl Driver {
             }
             Poll::Ready(end) => {
                 // Told before the requests that were not sent yet are dropped.
-                self.link.retire(match end {
+                let told = match end {
                     // A goodbye, or the pool has dropped the connection and knows.
-                    Ok(()) if self.frames.is_some() => CloseReason::PeerAsked,
-                    Ok(()) => CloseReason::ClosedByPeer,
+                    Ok(()) => self.frames.is_some().then_some(CloseReason::PeerAsked),
                     Err(error) => super::fault::close_reason(&error),
-                });
+                };
+                // After a goodbye h2 ends a connection without a request, and has no words for why.
+                let found = || self.link.socket_end().unwrap_or(CloseReason::PeerAsked);
+                self.link.retire(told.unwrap_or_else(found));
                 self.requests = None;
             }
         }

@@ -39,8 +39,14 @@ impl AsyncRead for Watched {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
         let read = ready!(self.here()?.poll_read(cx, buffer));
         self.link.count_read();
+        match &read {
+            Err(error) => self.link.note_socket_end(Some(error)),
+            Ok(()) if buffer.filled().len() == before => self.link.note_socket_end(None),
+            Ok(()) => {}
+        }
         Poll::Ready(read)
     }
 }

@@ -3,11 +3,10 @@
 //! They go together where the connection goes, which tasks of their own would not, and a wake from
 //! within, as of a request whose response was just read, costs no trip through the runtime.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use hyper::rt::Executor;
 
@@ -154,14 +153,13 @@ impl Tasks {
         index
     }
 
-    /// A body that panics ends its request alone. The panic hook has told of it.
     fn poll(&mut self, index: usize, mut task: Task) {
         let slot = &mut self.slots[index];
         slot.signal.take();
         let mut cx = Context::from_waker(&slot.waker);
-        match catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut cx).is_pending())) {
-            Ok(true) => slot.task = Some(task),
-            Ok(false) | Err(_) => self.free.push(index),
+        match task.as_mut().poll(&mut cx) {
+            Poll::Pending => slot.task = Some(task),
+            Poll::Ready(()) => self.free.push(index),
         }
     }
 }
