@@ -20,9 +20,12 @@ use crate::response::Established;
 /// Opens an HTTP/2 connection on a stream, and waits for the server's SETTINGS: gives the pool's
 /// handle and how many requests the server takes at once.
 ///
-/// The wait is a round trip at most, and none with TLS 1.3, where servers send them with the end of
-/// the handshake. It is what makes the number of slots true from the first request on: a burst that
-/// went out before would meet REFUSED_STREAM where the server takes fewer.
+/// The wait is what makes the number of slots true from the first request on: a burst that went out
+/// before would meet REFUSED_STREAM where the server takes fewer. It costs a round trip, as long as
+/// the dial's other steps, where the server speaks only when it has heard the client: without TLS,
+/// and with TLS 1.3, in which the client's preface goes out with the end of the handshake and most
+/// servers write nothing before that has come. With TLS 1.2 the server has the last word of the
+/// handshake, and its SETTINGS can come with it. One dial pays it, and no request after that.
 ///
 /// # Errors
 ///

@@ -33,6 +33,12 @@ impl Watched {
     }
 }
 
+impl Watched {
+    fn note<T>(&self, end: io::Result<T>) -> Poll<io::Result<T>> {
+        Poll::Ready(end.inspect_err(|error| self.link.note_socket_end(Some(error))))
+    }
+}
+
 impl AsyncRead for Watched {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -57,7 +63,8 @@ impl AsyncWrite for Watched {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.here()?.poll_write(cx, bytes)
+        let written = ready!(self.here()?.poll_write(cx, bytes));
+        self.note(written)
     }
 
     fn poll_write_vectored(
@@ -65,7 +72,8 @@ impl AsyncWrite for Watched {
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.here()?.poll_write_vectored(cx, pieces)
+        let written = ready!(self.here()?.poll_write_vectored(cx, pieces));
+        self.note(written)
     }
 
     fn is_write_vectored(&self) -> bool {

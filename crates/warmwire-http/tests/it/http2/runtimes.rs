@@ -159,11 +159,11 @@ fn f019_a_runtime_that_is_shut_down_costs_the_others_nothing() {
         let (gate, begun) = (Gate::shut(), Arc::<AtomicUsize>::default());
         let server = peers.block_on(Server::tcp(serving(100, &gate, &begun)));
         let (agent, driven) = (builder().build().unwrap(), one_thread());
-        let own = doomed.block_on(async {
-            let own = spawn_get(&agent, server.url("/own"));
-            arrived(&begun, 1).await;
-            own
-        });
+        let own = {
+            let _doomed = doomed.enter();
+            spawn_get(&agent, server.url("/own"))
+        };
+        doomed.block_on(arrived(&begun, 1));
         driven.block_on(async {
             let post = agent.post(server.url("/other")).body("once");
             let other = tokio::spawn(async move { post.send().await?.text().await });
