@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::time::sleep;
 use warmwire_http::{Agent, AgentBuilder, Body, Error, ErrorKind, Io, Phase, Sent, Tls};
-use warmwire_testkit::{BlackHole, Certificates, Gate, Peer, Server, ServerTls, ok};
+use warmwire_testkit::{BlackHole, Certificates, Gate, Peer, Reply, Server, ServerTls, ok};
 
 use crate::support::{ConnectWith, MEMORY, ResolveWith, get, loopback, memory, spawn_get, until};
 
@@ -398,6 +398,32 @@ async fn heads_that_cannot_be_sent_are_refused_before_a_connection_is_taken() {
         assert_is(&error, ErrorKind::InvalidRequest, Phase::Prepare, Sent::No, &[text]);
     }
     assert_eq!((agent.stats().total.requests, agent.stats().total.open_errors), (0, 0));
+}
+
+#[tokio::test]
+async fn debug_output_has_no_secrets() {
+    let server = Server::tcp(|peer| {
+        peer.serve(|_| Reply::new(200).header("Set-Cookie", "id=secret").body("x").bytes())
+    })
+    .await;
+    let agent = Agent::new();
+    let origin = agent.origin(server.url("")).unwrap();
+    let requests = [
+        agent.get(server.url("/path?token=secret")),
+        origin.get("/path?token=secret"),
+        agent.get(server.url("/path")).basic_auth("user", "secret"),
+    ];
+    for request in requests {
+        let request = request
+            .header("authorization", "Bearer secret")
+            .header("cookie", "id=secret")
+            .header("x-plain", "shown");
+        let shown = format!("{request:?}");
+        assert!(shown.contains("/path") && shown.contains("\"shown\""), "{shown}");
+        assert!(!shown.contains("secret"), "{shown}");
+        let shown = format!("{:?}", request.send().await.unwrap());
+        assert!(shown.contains("set-cookie") && !shown.contains("secret"), "{shown}");
+    }
 }
 
 /// A body that declares another length than it has.
