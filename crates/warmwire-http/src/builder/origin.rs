@@ -194,6 +194,14 @@ impl OriginPolicy {
         self.change(move |origin| origin.redirects = policy)
     }
 
+    /// Changes the redirects' policy that the origin has so far.
+    pub(crate) fn change_redirects(
+        self,
+        change: impl FnOnce(RedirectPolicy) -> RedirectPolicy + Send + Sync + 'static,
+    ) -> Self {
+        self.change(move |origin| origin.redirects = change(origin.redirects.clone()))
+    }
+
     /// [`AgentBuilder::max_response_head`] for this origin.
     pub fn max_response_head(self, bytes: usize) -> Self {
         self.change(move |policy| policy.h1.max_head_bytes = bytes)
