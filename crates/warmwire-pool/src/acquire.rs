@@ -171,6 +171,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         };
         if connection.leased == 0 {
             connection.lent_at = now;
+            connection.surplus_at = None;
         }
         connection.leased += 1;
         connection.requests += u64::from(counted);

@@ -36,6 +36,7 @@ pub use self::origin::OriginPolicy;
 /// |---|---|
 /// | [`max_connections`](Self::max_connections), [`max_total_connections`](Self::max_total_connections), [`max_waiting`](Self::max_waiting) | no limit |
 /// | [`max_idle`](Self::max_idle), [`min_idle`](Self::min_idle) | 256 and 0 per origin |
+/// | [`surplus_grace`](Self::surplus_grace) | 0 |
 /// | [`idle_timeout`](Self::idle_timeout) | 4 s |
 /// | [`max_idle_timeout`](Self::max_idle_timeout) | 10 min |
 /// | [`max_lifetime`](Self::max_lifetime), [`max_requests_per_connection`](Self::max_requests_per_connection) | no limit |

@@ -112,6 +112,11 @@ impl OriginPolicy {
         self.change(move |policy| policy.limits.max_idle = connections)
     }
 
+    /// [`AgentBuilder::surplus_grace`] for this origin.
+    pub fn surplus_grace(self, time: Duration) -> Self {
+        self.change(move |policy| policy.limits.surplus_grace = time)
+    }
+
     /// [`AgentBuilder::max_waiting`] for this origin.
     pub fn max_waiting(self, requests: usize) -> Self {
         self.change(move |policy| policy.limits.max_waiting = requests)

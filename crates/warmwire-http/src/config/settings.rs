@@ -75,6 +75,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     agent_only!(max_total_connections, Kind::Limit { min: 1 }, count),
     both!(min_idle, Kind::Count { min: 0 }, count),
     both!(max_idle, Kind::Limit { min: 0 }, count),
+    both!(surplus_grace, Kind::Time, time),
     both!(max_waiting, Kind::Limit { min: 0 }, count),
     both!(idle_timeout, Kind::Time, time),
     both!(max_idle_timeout, Kind::Time, time),

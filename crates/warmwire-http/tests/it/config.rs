@@ -13,6 +13,7 @@ const ALL: &str = r#"{
     "max_total_connections": 70,
     "min_idle": 1,
     "max_idle": 5,
+    "surplus_grace": "500ms",
     "max_waiting": 9,
     "idle_timeout": "1s500ms",
     "max_idle_timeout": "1m",

@@ -10,6 +10,7 @@
 //! | [`max_total_connections`] | no limit | The same. |
 //! | [`max_waiting`] | no limit | Nothing waits without `max_connections`; and the wait is bounded in time. |
 //! | [`max_idle`] | 256 per origin | Far more than a steady load needs, and a bound on what a spike leaves behind. agentkeepalive has the same. |
+//! | [`surplus_grace`] | 0 | `max_idle` is a limit, and who sets it means it; waves of requests are for who has them to name. |
 //! | [`min_idle`] | 0 | Each connection kept ready costs a handshake per idle time, used or not. |
 //! | [`idle_timeout`] | 4 s | Node closes after 5 s, the shortest among common servers. Where a server says how long it keeps a connection, that counts. |
 //! | [`max_idle_timeout`] | 10 min | How far such a server is believed. undici has the same. |
@@ -57,6 +58,7 @@
 //! [`max_total_connections`]: crate::http::AgentBuilder::max_total_connections
 //! [`max_waiting`]: crate::http::AgentBuilder::max_waiting
 //! [`max_idle`]: crate::http::AgentBuilder::max_idle
+//! [`surplus_grace`]: crate::http::AgentBuilder::surplus_grace
 //! [`min_idle`]: crate::http::AgentBuilder::min_idle
 //! [`prefer_wait`]: crate::http::AgentBuilder::prefer_wait
 //! [`dial_backoff`]: crate::http::AgentBuilder::dial_backoff
