@@ -39,9 +39,22 @@ pub(crate) async fn checkout(
     mut acquired: Acquired,
     repeatable: bool,
 ) -> Result<ConnectionLease, Error> {
+    let mut reluctant = true;
     loop {
         let mut waited = true;
         let lease = match acquired {
+            Acquired::Lease(lease) if reluctant && is_risky(&lease, trace) => {
+                reluctant = false;
+                release::give_back(lease);
+                match Box::pin(dial_past_queue(core, trace)).await {
+                    Some(lease) => lease,
+                    // Better the risk than no connection.
+                    None => {
+                        acquired = ask(core, trace);
+                        continue;
+                    }
+                }
+            }
             Acquired::Lease(lease) => {
                 waited = false;
                 lease
@@ -86,40 +99,52 @@ pub(crate) async fn checkout_fresh(
     let permit = core.open_exclusive(|pool| origin_again(pool, &mut trace.key));
     stats::count(core, &trace.key, |all| &all.retries);
     match permit {
-        Ok(permit) => {
-            let phase = DialPhase::new();
-            let dialling =
-                dial::exclusive(core, &trace.key, trace.timeouts.connect, permit, &phase);
-            let dialled = match trace.total_deadline() {
-                None => dialling.await,
-                Some(at) => match tokio::time::timeout_at(at, dialling).await {
-                    Ok(dialled) => dialled,
-                    Err(_) => {
-                        return Err(trace.timed_out(
-                            core,
-                            Timer::Total,
-                            Phase::Connect,
-                            Sent::Maybe,
-                        ));
-                    }
-                },
-            };
-            match dialled {
-                Ok(Some(mut lease)) => {
-                    note(trace, &mut lease, Instant::now());
-                    Ok(lease)
-                }
-                // The agent is closed, or the dial took so long that its room was given away.
-                Ok(None) => queue_again(core, trace).await,
-                Err(error) => Err(trace.error(error.into_error())),
+        Ok(permit) => match dial_alone(core, trace, permit).await? {
+            Some(mut lease) => {
+                note(trace, &mut lease, Instant::now());
+                Ok(lease)
             }
-        }
+            // The agent is closed, or the dial took so long that its room was given away.
+            None => queue_again(core, trace).await,
+        },
         // Where no dial may begin, whatever comes first is as good.
         Err(RefuseReason::NoRoom { .. } | RefuseReason::BackingOff) => {
             queue_again(core, trace).await
         }
         Err(reason) => Err(refused(core, trace, reason)),
     }
+}
+
+/// Opens a fresh connection past the queue if one can be had.
+async fn dial_past_queue(core: &Arc<Core>, trace: &mut Trace) -> Option<ConnectionLease> {
+    let permit = core.open_exclusive(|pool| origin_again(pool, &mut trace.key)).ok()?;
+    dial_alone(core, trace, permit).await.ok()?
+}
+
+/// Dials for this request alone, within its whole time.
+async fn dial_alone(
+    core: &Arc<Core>,
+    trace: &Trace,
+    permit: DialPermit,
+) -> Result<Option<ConnectionLease>, Error> {
+    let phase = DialPhase::new();
+    let dialling = dial::exclusive(core, &trace.key, trace.timeouts.connect, permit, &phase);
+    let dialled = match trace.total_deadline() {
+        None => dialling.await,
+        Some(at) => match tokio::time::timeout_at(at, dialling).await {
+            Ok(dialled) => dialled,
+            Err(_) => {
+                return Err(trace.timed_out(core, Timer::Total, Phase::Connect, Sent::Maybe));
+            }
+        },
+    };
+    dialled.map_err(|error| trace.error(error.into_error()))
+}
+
+/// Whether the connection may turn out stale and the request could not be sent again then, since the
+/// origin's `retry_budget` is spent: a fresh one costs a handshake and no request.
+fn is_risky(lease: &ConnectionLease, trace: &Trace) -> bool {
+    lease.lease().reused() && !lease.is_shared() && trace.key.memory().retries.is_spent()
 }
 
 /// Asks for a connection as a new request would, for one that is sent again.
@@ -147,7 +172,7 @@ fn usable(mut lease: ConnectionLease, trace: &Trace, repeatable: bool) -> Option
     let conn = lease.conn_mut();
     let settled = conn.settle_here().map_err(|_| CloseReason::Failed);
     let found = match settled {
-        Ok(_) if look => conn.look().inspect_err(|_| release::idle_time_ended(&lease)),
+        Ok(_) if look => conn.look().inspect_err(|_| release::seen_ended(&lease)),
         other => other.map(|_| ()),
     };
     if settled == Ok(true) {

@@ -11,6 +11,10 @@
 //! was learned holds for a time only, and is then tried again: the next close by the server at that
 //! age brings it back at once, for twice as long, and a connection that is used at a higher age ends
 //! it.
+//!
+//! A server that closes right after a response, without saying so, has no idle limit: it keeps no
+//! connections, and each reuse would be a race. Three connections in a row that it ended so, with no
+//! reuse that went well in between, teach to keep none, for as long as a limit holds.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,6 +22,12 @@ use std::time::{Duration, Instant};
 
 /// Below this no server has an idle limit: it closes for another reason, and soon after a response.
 const SHORTEST: Duration = Duration::from_millis(100);
+
+/// An end so soon after a response is the response's doing, and no timer's.
+const AT_ONCE: Duration = Duration::from_millis(10);
+
+/// Connections in a row that end at once after their only response before none is kept.
+const IN_A_ROW: u32 = 3;
 
 /// How long what was learned holds at first, or ten times the limit if that is more.
 const HOLD: Duration = Duration::from_secs(10 * 60);
@@ -52,6 +62,9 @@ struct Lessons {
     learned: Option<Learned>,
     /// What was learned before `last`, in case that it turns out to mean nothing.
     before: Option<Learned>,
+    /// Connections in a row that ended at once after their only response, and when the last did.
+    at_once: u32,
+    at_once_last: Option<Instant>,
 }
 
 /// The end of an idle time, or of several that overlapped.
@@ -101,6 +114,13 @@ impl IdleLimit {
     pub(crate) fn ended(&self, age: Duration, now: Instant) {
         if age >= SHORTEST {
             self.change(|lessons| lessons.ended(age, now));
+        }
+    }
+
+    /// The peer has ended a connection after its only response, and no request was lost to that.
+    pub(crate) fn ended_after_one(&self, age: Duration, now: Instant) {
+        if age < AT_ONCE {
+            self.change(|lessons| lessons.ended_at_once(age, now));
         }
     }
 
@@ -154,6 +174,22 @@ impl Lessons {
         }
     }
 
+    fn ended_at_once(&mut self, age: Duration, now: Instant) {
+        let began = now.checked_sub(age).unwrap_or(now);
+        // As a restart ends them: idle at one moment.
+        let together = self.at_once_last.is_some_and(|last| began < last);
+        self.at_once_last = Some(now);
+        if together {
+            return;
+        }
+        self.at_once += 1;
+        let known = self.learned.is_some_and(|learned| learned.age.is_zero());
+        if known || self.at_once >= IN_A_ROW {
+            self.at_once = 0;
+            self.learn(Duration::ZERO, now);
+        }
+    }
+
     /// One cause may have ended this one and the last.
     fn ended_together(&mut self, last: End, age: Duration, now: Instant) {
         let age = last.age.and_then(|other| agreed(other, age));
@@ -185,10 +221,13 @@ impl Lessons {
         self.learned = self.learned.filter(|learned| !disproved(learned.age));
         self.before = self.before.filter(|learned| !disproved(learned.age));
         self.last = self.last.filter(|last| !last.age.is_some_and(disproved));
+        self.at_once = 0;
     }
 
     fn disproof(&self) -> Option<Duration> {
-        let ages = [self.last.and_then(|last| last.age), self.learned.map(|learned| learned.age)];
+        let at_once = (self.at_once > 0).then_some(Duration::ZERO);
+        let last = self.last.and_then(|last| last.age);
+        let ages = [at_once, last, self.learned.map(|learned| learned.age)];
         ages.into_iter().flatten().min().map(|age| age + tolerance(age))
     }
 }
@@ -327,6 +366,34 @@ mod tests {
             origin.ended(1_000 * n, 99);
         }
         assert_eq!(origin.at(10_000), None);
+    }
+
+    #[test]
+    fn f003_a_server_that_keeps_no_connection_is_known_after_three() {
+        let soon = |origin: &Origin, at| {
+            origin.limit.ended_after_one(ms(1), origin.start + ms(at));
+        };
+        let origin = Origin::new();
+        soon(&origin, 1_000);
+        soon(&origin, 2_000);
+        assert_eq!(origin.at(2_000), None);
+        soon(&origin, 3_000);
+        assert_eq!(origin.at(3_000), Some(0));
+        let hold = HOLD.as_millis() as u64;
+        assert_eq!(origin.at(3_000 + hold), None, "it is tried again");
+        soon(&origin, 4_000 + hold);
+        assert_eq!(origin.at(4_000 + 3 * hold - 1), Some(0), "once is enough then");
+        origin.limit.survived(ms(1));
+        assert_eq!(origin.at(4_000 + hold), None);
+
+        let origin = Origin::new();
+        for at in [1_000, 1_000, 1_000, 1_000, 2_000] {
+            soon(&origin, at);
+        }
+        assert_eq!(origin.at(2_000), None, "a restart ends many at one moment");
+        origin.limit.survived(ms(1));
+        soon(&origin, 3_000);
+        assert_eq!(origin.at(3_000), None, "a reuse went well");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Handle, Id, RuntimeFlavor};
 use tokio::time::Instant;
-use warmwire_pool::{ConnectionId, Verdict};
+use warmwire_pool::ConnectionId;
 
 use crate::core::{AgentHooks, Core};
 use crate::dial::{self, DialPhase};
@@ -248,13 +248,7 @@ async fn wait(notices: &Notices, watch: u64, due: std::time::Instant) {
 
 /// Closes an idle connection if what happened on it means that it is of no more use.
 fn inspect(core: &Arc<Core>, id: ConnectionId) {
-    let Some(mut lease) = core.lease_idle(id) else { return };
-    let found = lease.conn_mut().go_idle();
-    if found.is_err() {
-        release::idle_time_ended(&lease);
+    if let Some(lease) = core.lease_idle(id) {
+        release::give_back(lease);
     }
-    lease.release(match found {
-        Ok(()) => Verdict::Untouched,
-        Err(reason) => Verdict::Unused(reason),
-    });
 }

@@ -35,6 +35,35 @@ pub(crate) fn upgrade(mut lease: ConnectionLease, key: &Key, now: Instant) -> Op
     conn.map(|conn| Upgraded::new(*conn))
 }
 
+/// Gives an idle connection back that was not used, or closes it if what happened on it means that it
+/// is of no more use.
+pub(crate) fn give_back(mut lease: ConnectionLease) {
+    let found = lease.conn_mut().go_idle();
+    if found.is_err() {
+        seen_ended(&lease);
+    }
+    lease.release(match found {
+        Ok(()) => Verdict::Untouched,
+        Err(reason) => Verdict::Unused(reason),
+    });
+}
+
+/// Learns from an idle time whose end by the peer was seen before a request was lost to it.
+pub(crate) fn seen_ended(lease: &ConnectionLease) {
+    idle_time_ended(lease);
+    let known = lease.lease();
+    if known.requests() == 1 {
+        ended_after_one(lease, known.idle_for(), Instant::now());
+    }
+}
+
+fn ended_after_one(lease: &ConnectionLease, idle_for: Duration, now: Instant) {
+    let key = lease.established().origin.key();
+    if key.policy().learn_idle_limit {
+        key.memory().idle_limit.ended_after_one(idle_for, now.into_std());
+    }
+}
+
 /// Learns from an idle time that the peer has ended.
 pub(crate) fn idle_time_ended(lease: &ConnectionLease) {
     let (known, key) = (lease.lease(), lease.established().origin.key());
@@ -63,7 +92,12 @@ fn decide(lease: &mut ConnectionLease, key: &Key, now: Instant) -> Verdict {
     };
     match lease.conn_mut().go_idle() {
         Ok(()) => Verdict::Keep(keep),
-        Err(reason) => Verdict::Close(reason),
+        Err(reason) => {
+            if lease.lease().requests() == 0 {
+                ended_after_one(lease, Duration::ZERO, now);
+            }
+            Verdict::Close(reason)
+        }
     }
 }
 

@@ -22,6 +22,8 @@ const WARY: u32 = 100;
 pub(crate) struct RetryBudget {
     bucket: Mutex<Bucket>,
     wary: AtomicU32,
+    /// Requests until there is a repeat to be had again.
+    short: AtomicU32,
 }
 
 #[derive(Debug)]
@@ -30,6 +32,8 @@ struct Bucket {
     /// The requests up to here have put their share in.
     counted: Requests,
     last: Option<Instant>,
+    /// The requests that a whole token was short of then.
+    short: u32,
 }
 
 /// Requests of an origin since the pool knows it.
@@ -42,7 +46,7 @@ pub(crate) struct Requests {
 
 impl Default for Bucket {
     fn default() -> Self {
-        Bucket { tokens: RESERVE, counted: Requests::default(), last: None }
+        Bucket { tokens: RESERVE, counted: Requests::default(), last: None, short: 0 }
     }
 }
 
@@ -50,26 +54,44 @@ impl RetryBudget {
     /// Takes a repeat out of the budget of `ratio` repeats for each request, if there is one left.
     pub(crate) fn take(&self, ratio: f64, requests: Requests, now: Instant) -> bool {
         self.wary.store(WARY, Ordering::Relaxed);
-        self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(ratio, requests, now)
+        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let spared = bucket.short - self.short.load(Ordering::Relaxed).min(bucket.short);
+        let granted = bucket.take(ratio, requests, spared, now);
+        bucket.short = bucket.requests_short(ratio);
+        self.short.store(bucket.short, Ordering::Relaxed);
+        granted
+    }
+
+    /// Whether a request whose connection is lost could not be sent again. Each call counts as a
+    /// request, which brings its share.
+    pub(crate) fn is_spent(&self) -> bool {
+        count_down(&self.short)
     }
 
     /// Whether connections have been lost lately, so that a look is worth its system call.
     pub(crate) fn is_wary(&self) -> bool {
-        let left = self.wary.load(Ordering::Relaxed);
-        if left > 0 {
-            // Threads that do this at once count one for all, which makes no difference.
-            self.wary.store(left - 1, Ordering::Relaxed);
-        }
-        left > 0
+        count_down(&self.wary)
     }
 }
 
+fn count_down(left: &AtomicU32) -> bool {
+    let now = left.load(Ordering::Relaxed);
+    if now > 0 {
+        // Threads that do this at once count one for all, which makes no difference.
+        left.store(now - 1, Ordering::Relaxed);
+    }
+    now > 0
+}
+
 impl Bucket {
-    fn take(&mut self, ratio: f64, requests: Requests, now: Instant) -> bool {
+    /// `spared`: the requests that were spared a risk since the last call.
+    fn take(&mut self, ratio: f64, requests: Requests, spared: u32, now: Instant) -> bool {
         let new = match requests.incarnation == self.counted.incarnation {
             true => requests.count.saturating_sub(self.counted.count),
             false => requests.count,
         };
+        // An origin that was forgotten in between has forgotten its requests too.
+        let new = new.max(spared.into());
         self.counted = requests;
         // Repeats are among the requests that are counted.
         self.tokens += new as f64 * ratio / (1.0 + ratio);
@@ -84,6 +106,17 @@ impl Bucket {
             self.tokens -= 1.0;
         }
         granted
+    }
+
+    /// The requests that a whole token is short of. None where no repeat is wanted.
+    fn requests_short(&self, ratio: f64) -> u32 {
+        if ratio <= 0.0 || self.tokens >= 1.0 {
+            return 0;
+        }
+        // One more than what may be a rounding error below. A share that is nearly none must not end
+        // all reuse.
+        let short = (1.0 - self.tokens) * (1.0 + ratio) / ratio;
+        WARY.min(short as u32 + 1)
     }
 }
 
@@ -106,6 +139,25 @@ mod tests {
             again += u64::from(budget.take(0.2, requests(first + again), now));
         }
         assert!((2_000..=2_012).contains(&again), "{again}");
+    }
+
+    #[test]
+    fn a_budget_that_is_spent_says_so_until_a_repeat_is_there_again() {
+        let (budget, now) = (RetryBudget::default(), Instant::now());
+        let (mut count, mut told) = (0, false);
+        while budget.take(0.2, requests(count), now) {
+            told = budget.is_spent();
+            count += 1;
+        }
+        assert!(told, "the last repeat left none behind");
+        let mut without = 0;
+        while budget.is_spent() {
+            without += 1;
+        }
+        assert!((1..=7).contains(&without), "{without}");
+        assert!(budget.take(0.2, Requests { incarnation: 2, count: 1 }, now), "also if forgotten");
+        let off = RetryBudget::default();
+        assert!(!off.take(0.0, requests(1), now) && !off.is_spent());
     }
 
     #[test]

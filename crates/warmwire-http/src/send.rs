@@ -1,13 +1,14 @@
 //! A request from its start to its response's head: checkout, exchange, and at most one repeat.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures_util::future::Either;
-use http::{HeaderMap, Method, StatusCode, Uri, header};
+use http::{HeaderMap, Method, StatusCode, Uri};
 use tokio::time::Instant;
 use warmwire_h1::{Received, RequestError, RequestHead, ResponseHead, Sent, Target};
 use warmwire_pool::{CloseReason, Verdict};
@@ -21,20 +22,22 @@ use crate::dead_peer::Silence;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::forward;
 use crate::h2;
+use crate::head;
 use crate::incoming::Incoming;
 use crate::key::{Address, Key};
 use crate::observe;
 use crate::policy::{Own, Timeouts};
-use crate::redirect::{Following, Rules, follow};
+use crate::redirect::{self, Following, Rules, follow};
 use crate::release::{release, upgrade};
 use crate::response::Response;
 use crate::retry::{self, Loss};
 use crate::route::OwnRoute;
+use crate::shown;
 use crate::trace::{Timer, Trace, close_reason, deadline, earlier, is_lost};
-use crate::wire::{self, Fault};
+use crate::wire::Fault;
 
 /// All of a request but its body.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct RequestParts {
     pub(crate) method: Method,
     /// Of a request to a [`Base`], the path alone.
@@ -49,6 +52,16 @@ pub(crate) struct RequestParts {
     pub(crate) own: Option<Box<Own>>,
     /// What the caller says about sending the request twice; otherwise the method tells.
     pub(crate) idempotent: Option<bool>,
+}
+
+impl fmt::Debug for RequestParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestParts")
+            .field("method", &self.method)
+            .field("url", &format_args!("{}", redirect::Shown(&self.url())))
+            .field("headers", &shown::Headers(&self.headers))
+            .finish_non_exhaustive()
+    }
 }
 
 /// An origin with its key already made.
@@ -207,7 +220,7 @@ pub(crate) fn send(
 ) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
     async move {
         let started = Instant::now();
-        let watch = observe::Watch::new(&request);
+        let mut watch = observe::Watch::new(&request);
         if let Some(error) = invalid {
             return Err(watch.failed(error));
         }
@@ -218,7 +231,7 @@ pub(crate) fn send(
         // The agent is held to the end: when its last handle goes, its pool is closed.
         let core = agent.core();
         let mut body = body;
-        check_framing(core, &request, &mut body)?;
+        head::check(core, &request, &mut body).map_err(|error| watch.failed(error))?;
         let (acquired, key) =
             request.acquire(core, started).map_err(|error| watch.failed(error))?;
         let mut trace = Trace {
@@ -229,11 +242,17 @@ pub(crate) fn send(
             timings: Default::default(),
             connection: None,
         };
-        let active = observe::Active::new(&trace.key);
+        let active = observe::Active::new(&trace.key, &request.method, started);
         let spare = body.try_clone();
         let repeatable = spare.is_some() && request.is_idempotent(&trace.key);
         let lease = watch.over(checkout(core, &mut trace, acquired, repeatable)).await;
-        let lease = lease.map_err(|error| watch.failed(error))?;
+        let lease = match lease {
+            Ok(lease) => lease,
+            Err(error) => {
+                active.end();
+                return Err(watch.failed(error));
+            }
+        };
         let exchange = exchange(core, lease, &request, body, &mut trace, repeatable);
         let end = match watch.over(exchange).await {
             Ok(response) => Ok(response),
@@ -249,25 +268,6 @@ pub(crate) fn send(
             ControlFlow::Continue(following) => following.await,
         }
     }
-}
-
-/// Refuses a request whose own framing headers do not fit its body before it takes a connection from
-/// others. What else can be wrong is rarer, and found when the request is encoded.
-fn check_framing(core: &Core, request: &RequestParts, body: &mut Body) -> Result<(), Error> {
-    let framing = [header::CONTENT_LENGTH, header::TRANSFER_ENCODING];
-    if !framing.iter().any(|name| request.headers.contains_key(name)) {
-        return Ok(());
-    }
-    let head = RequestHead {
-        method: &request.method,
-        target: target(request),
-        host: host(request.authority()),
-        headers: &request.headers,
-        defaults: &core.hooks.config.default_headers,
-    };
-    wire::check(&head, body).map_err(|error| {
-        Error::request(ErrorKind::InvalidRequest, error.to_string()).with_source(error)
-    })
 }
 
 /// Begins to follow the redirect that a response may be, or to read what a proxy says.
@@ -385,7 +385,7 @@ fn start(
     let ours = request.defaults(&core.hooks.config);
     let whole;
     let (target, defaults) = match (trace.key.forward(), &request.base) {
-        (None, _) => (target(request), Cow::Borrowed(ours)),
+        (None, _) => (head::target(request), Cow::Borrowed(ours)),
         (Some(forward), None) => (Target::Absolute(&request.uri), forward.defaults(ours, own)),
         (Some(forward), Some(base)) => {
             whole = forward::whole(&base.uri, &request.uri);
@@ -395,29 +395,11 @@ fn start(
     let head = RequestHead {
         method: &request.method,
         target,
-        host: host(request.authority()),
+        host: head::host(request.authority()),
         headers: &request.headers,
         defaults: &defaults,
     };
     lease.conn_mut().wire.start(trace.key.policy().h1, &head, body, trace.acquired)
-}
-
-fn target(request: &RequestParts) -> Target<'_> {
-    match request.uri.path() {
-        "*" => Target::Asterisk,
-        _ => Target::Origin(&request.uri),
-    }
-}
-
-/// The `Host` field's value: the authority, without the scheme's own port.
-fn host(uri: &Uri) -> &str {
-    let authority = uri.authority().map_or("", |authority| authority.as_str());
-    let default = match uri.scheme_str() {
-        Some("https") => ":443",
-        _ => ":80",
-    };
-    let authority = authority.strip_suffix(default).unwrap_or(authority);
-    authority.strip_suffix(':').unwrap_or(authority)
 }
 
 /// How the wait for a head ends.

@@ -62,7 +62,7 @@ pub enum ConnectFault {
 /// What a proxy that was connected to did in place of opening the way.
 #[derive(Debug)]
 pub enum ProxyFault {
-    /// An HTTP proxy wants credentials, or other ones (407).
+    /// An HTTP proxy wants credentials, or other ones (407; 401 from some).
     Authentication(ProxyAnswer),
     /// A SOCKS proxy does, or wants an authentication that is not known here.
     SocksAuthentication(&'static str),

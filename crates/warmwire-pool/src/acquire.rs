@@ -154,9 +154,11 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         let id = ConnectionId(self.connections.handle(index));
         let connection = &mut self.connections[index];
         let reused = connection.was_idle || connection.requests > 0;
-        let idle_since = (reused && connection.leased == 0).then_some(connection.last_used);
-        let idle_for =
-            idle_since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+        let was_idle = reused && connection.leased == 0;
+        let idle_for = match was_idle {
+            true => now.saturating_duration_since(connection.last_used),
+            false => Duration::ZERO,
+        };
         let lease = Lease {
             connection: id,
             origin: OriginId(self.origins.handle(connection.origin)),
@@ -164,11 +166,12 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             reused,
             requests: connection.requests,
             opened_at: connection.opened_at,
-            idle_since,
+            was_idle,
             idle_for,
         };
         if connection.leased == 0 {
             connection.lent_at = now;
+            connection.surplus_at = None;
         }
         connection.leased += 1;
         connection.requests += u64::from(counted);

@@ -233,6 +233,7 @@ pub(crate) fn new_connection<C>(
         opened_at: now,
         lent_at: now,
         last_used: now,
+        surplus_at: None,
         idle_deadline: limits.idle_timeout.and_then(|timeout| now.checked_add(timeout)),
         lifetime_deadline: limits
             .max_lifetime

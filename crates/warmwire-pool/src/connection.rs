@@ -55,6 +55,8 @@ pub(crate) struct Connection<C> {
     pub(crate) last_used: Instant,
     pub(crate) idle_deadline: Option<Instant>,
     pub(crate) lifetime_deadline: Option<Instant>,
+    /// When it closes if more are idle than may be; set for the least recently used one then.
+    pub(crate) surplus_at: Option<Instant>,
     /// Whether it has been idle, so that whoever gets it did not wait for its handshake.
     pub(crate) was_idle: bool,
     /// Set when it must not be lent again: it closes for this reason when its leases are back.
@@ -101,17 +103,19 @@ impl<C> Connection<C> {
 
     /// Which of its deadlines has come while nobody uses it.
     pub(crate) fn expired(&self, now: Instant) -> Option<CloseReason> {
-        let deadline = self.deadline().filter(|&deadline| deadline <= now)?;
+        let deadline = self.expiry().filter(|&expiry| expiry <= now)?;
         let idle = self.idle_deadline == Some(deadline);
         Some(if idle { CloseReason::IdleTimeout } else { CloseReason::MaxLifetime })
     }
 
     /// When it expires if nobody uses it.
+    fn expiry(&self) -> Option<Instant> {
+        earlier(self.idle_deadline, self.lifetime_deadline)
+    }
+
+    /// When it needs a look if nobody uses it.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        match (self.idle_deadline, self.lifetime_deadline) {
-            (Some(idle), Some(lifetime)) => Some(idle.min(lifetime)),
-            (idle, lifetime) => idle.or(lifetime),
-        }
+        earlier(self.expiry(), self.surplus_at)
     }
 
     /// Marks it as not to be lent again. The first reason stays.
@@ -127,6 +131,13 @@ impl<C> Linked<AllIdle> for Connection<C> {
 
     fn links_mut(&mut self) -> &mut Links {
         &mut self.all_idle_links
+    }
+}
+
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

@@ -35,6 +35,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             let origin = self.ring(timer, actions);
             changed.push(self.origins.handle(origin));
         }
+        let mut surplus = SmallVec::<[usize; 4]>::new();
         while let Some(index) = self.alarms.pop_due(now, &mut self.connections) {
             let connection = &self.connections[index];
             let origin = connection.origin;
@@ -43,8 +44,18 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
                     self.remove_connection(index, reason, now, actions);
                     changed.push(self.origins.handle(origin));
                 }
-                None => self.alarms.set(index, &mut self.connections),
+                None => {
+                    if self.connections[index].surplus_at.take_if(|at| *at <= now).is_some() {
+                        surplus.push(origin);
+                    }
+                    self.alarms.set(index, &mut self.connections);
+                }
             }
+        }
+        // After what expires, which may leave none too many.
+        for origin in surplus {
+            self.close_surplus(origin, now, actions);
+            changed.push(self.origins.handle(origin));
         }
         // All of them first, so that those who wait are served in the order of their arrival.
         for &origin in &changed {

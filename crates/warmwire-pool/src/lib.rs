@@ -157,6 +157,7 @@ mod reason;
 mod refill;
 mod release;
 mod settle;
+mod surplus;
 mod timers;
 mod token;
 mod waiters;

@@ -14,6 +14,10 @@ pub struct Limits {
     /// requests finds its connections again, and a bound on what an idle program holds. One more
     /// that comes back closes the least recently used. 0 closes every connection on return.
     pub max_idle: usize,
+    /// How long a connection beyond `max_idle` stays after its last use. Default zero: it closes
+    /// at once. More keeps the connections of waves of requests whose pauses are shorter; so many
+    /// more may be idle meanwhile. It has no meaning where `max_idle` is 0.
+    pub surplus_grace: Duration,
     /// Requests that wait and are not covered by a dial in progress. Default `usize::MAX`. 0
     /// refuses every request that can neither be served nor dial at once.
     pub max_waiting: usize,
@@ -56,6 +60,7 @@ impl Default for Limits {
         Self {
             max_connections: usize::MAX,
             max_idle: 256,
+            surplus_grace: Duration::ZERO,
             min_idle: 0,
             max_waiting: usize::MAX,
             idle_timeout: Some(Duration::from_secs(4)),

@@ -57,6 +57,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             Place::Idle => counters.idle += 1,
             Place::Partial | Place::Busy => counters.activate(),
         });
+        self.watch_surplus(origin);
     }
 
     /// Closes a connection now, if it is idle, or when its leases are back.
@@ -95,6 +96,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         if connection.was_wasted(&self.origins[origin].limits, now) {
             self.pause_refill(origin, now);
         }
+        self.watch_surplus(origin);
         let id_of_origin = OriginId(self.origins.handle(origin));
         actions.closed.push(Closed {
             connection: connection.inner,

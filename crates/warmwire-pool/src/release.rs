@@ -147,11 +147,6 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             self.end_waiter(waiter, Grant::Lease(lease), actions);
         }
         self.relist(index);
-        let entry = &self.origins[origin];
-        if entry.idle.len() > entry.limits.max_idle
-            && let Some(oldest) = entry.idle.back()
-        {
-            self.remove_connection(oldest, CloseReason::MaxIdle, now, actions);
-        }
+        self.close_one_too_many(origin, now, actions);
     }
 }

@@ -91,7 +91,8 @@ pub struct Lease {
     pub(crate) reused: bool,
     pub(crate) requests: u64,
     pub(crate) opened_at: Instant,
-    pub(crate) idle_since: Option<Instant>,
+    /// Whether nobody else had it.
+    pub(crate) was_idle: bool,
     pub(crate) idle_for: Duration,
 }
 

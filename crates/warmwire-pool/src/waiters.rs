@@ -49,7 +49,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             State::Answered(mut grant) => {
                 self.waiters.remove(index);
                 if let Grant::Lease(lease) = &mut grant {
-                    lease.set_collected(now);
+                    self.count_wait_as_idle(lease, now);
                 }
                 Poll::Ready(grant)
             }
@@ -203,13 +203,12 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             self.release(lease, Verdict::Unused(reason), now, actions);
         }
     }
-}
 
-impl Lease {
     /// The time between a hand-over and its collection is idle time too.
-    fn set_collected(&mut self, now: Instant) {
-        if let Some(since) = self.idle_since {
-            self.idle_for = now.saturating_duration_since(since);
+    fn count_wait_as_idle(&self, lease: &mut Lease, now: Instant) {
+        let index = self.connections.find(lease.connection.0).filter(|_| lease.was_idle);
+        if let Some(index) = index {
+            lease.idle_for += now.saturating_duration_since(self.connections[index].lent_at);
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A server whose program is missing is skipped, loudly; with `CI=true` a missing Node is a
 //! failure, since Node is what most of the agent's peers run.
 
+mod proxies;
 pub mod sweep;
 
 use std::fs;
@@ -84,37 +85,42 @@ impl Peer {
         if !have("nginx", "-v").await {
             return None;
         }
-        // nginx cannot choose its port, and one that is free now may be taken in a moment.
-        for _ in 0..5 {
-            if let Some(peer) = Peer::nginx_once(timeout, requests).await {
-                return Some(peer);
-            }
-        }
-        panic!("nginx did not start; its reasons are above");
+        let start = |folder: &Folder, port: u16| {
+            let settings = fs::read_to_string(source("nginx.conf")).expect("it lies here");
+            let settings = settings
+                .replace("FOLDER", &folder.path("").display().to_string())
+                .replace("PORT", &port.to_string())
+                .replace("KEEPALIVE", timeout)
+                .replace("REQUESTS", &requests.to_string());
+            fs::write(folder.path("nginx.conf"), settings).expect("the folder is new");
+            fs::write(folder.path("large"), vec![b'x'; 1 << 20]).expect("the folder is new");
+            let mut command = Command::new("nginx");
+            command.args(["-e", "stderr", "-p"]).arg(folder.path(""));
+            command.arg("-c").arg(folder.path("nginx.conf"));
+            command
+        };
+        Some(Peer::on_a_free_port("nginx", start).await)
     }
 
-    async fn nginx_once(timeout: &str, requests: u32) -> Option<Peer> {
-        let folder = Folder::new();
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
-        let port = listener.local_addr().expect("it is bound").port();
-        drop(listener);
-        let settings = fs::read_to_string(source("nginx.conf")).expect("it lies beside this crate");
-        let settings = settings
-            .replace("FOLDER", &folder.path("").display().to_string())
-            .replace("PORT", &port.to_string())
-            .replace("KEEPALIVE", timeout)
-            .replace("REQUESTS", &requests.to_string());
-        fs::write(folder.path("nginx.conf"), settings).expect("the folder is new");
-        fs::write(folder.path("large"), vec![b'x'; 1 << 20]).expect("the folder is new");
-        let mut child = Command::new("nginx")
-            .args(["-e", "stderr", "-p"])
-            .arg(folder.path(""))
-            .arg("-c")
-            .arg(folder.path("nginx.conf"))
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("nginx was found a moment ago");
+    /// Starts a server that cannot choose its port: one that is free now may be taken in a moment,
+    /// so another one is tried then.
+    async fn on_a_free_port(name: &str, command: impl Fn(&Folder, u16) -> Command) -> Peer {
+        for _ in 0..5 {
+            let folder = Folder::new();
+            let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
+            let port = listener.local_addr().expect("it is bound").port();
+            drop(listener);
+            let mut command = command(&folder, port);
+            command.stdin(Stdio::null()).kill_on_drop(true);
+            let child = command.spawn().expect("the program was found a moment ago");
+            if let Some(peer) = Peer::listening(child, folder, port).await {
+                return peer;
+            }
+        }
+        panic!("{name} did not start; its reasons are above");
+    }
+
+    async fn listening(mut child: Child, folder: Folder, port: u16) -> Option<Peer> {
         while child.try_wait().expect("it is our child").is_none() {
             if TcpStream::connect(("127.0.0.1", port)).is_ok() {
                 return Some(Peer { _child: child, folder, port });
@@ -171,7 +177,8 @@ fn source(name: &str) -> PathBuf {
 async fn have(program: &str, question: &str) -> bool {
     let mut command = Command::new(program);
     command.arg(question).stdout(Stdio::null()).stderr(Stdio::null());
-    let have = command.status().await.is_ok_and(|status| status.success());
+    // Not every program has a question that it takes for a success.
+    let have = command.status().await.is_ok();
     if !have {
         let notice = format!("SKIPPED: there is no {program}, so it was not tested against\n");
         // Without standard error there is nobody to tell.

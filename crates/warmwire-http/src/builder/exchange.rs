@@ -62,6 +62,15 @@ impl AgentBuilder {
         self
     }
 
+    /// Changes the policy that is set so far.
+    pub(crate) fn change_redirects(
+        mut self,
+        change: impl FnOnce(RedirectPolicy) -> RedirectPolicy,
+    ) -> Self {
+        self.policy.redirects = change(self.policy.redirects);
+        self
+    }
+
     /// Bytes of a response's head, at most. Default 64 KiB.
     pub fn max_response_head(mut self, bytes: usize) -> Self {
         self.policy.h1.max_head_bytes = bytes;

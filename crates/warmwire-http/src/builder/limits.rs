@@ -38,6 +38,15 @@ impl AgentBuilder {
         self
     }
 
+    /// How long a connection beyond [`max_idle`](Self::max_idle) stays after its last use. Default
+    /// zero: one more than may be idle closes at once. Where requests come in waves, a time longer
+    /// than the pauses between them spares the handshakes; so many more are idle meanwhile. It has
+    /// no meaning where `max_idle` is 0.
+    pub fn surplus_grace(mut self, time: Duration) -> Self {
+        self.policy.limits.surplus_grace = time;
+        self
+    }
+
     /// Requests that may wait **per origin** for a connection to be freed; one more is refused at
     /// once with [`QueueFull`](crate::ErrorKind::QueueFull). Those that open a connection of their
     /// own do not count. 0 refuses every request that cannot start at once. Default: no limit; the

@@ -36,6 +36,7 @@ pub use self::origin::OriginPolicy;
 /// |---|---|
 /// | [`max_connections`](Self::max_connections), [`max_total_connections`](Self::max_total_connections), [`max_waiting`](Self::max_waiting) | no limit |
 /// | [`max_idle`](Self::max_idle), [`min_idle`](Self::min_idle) | 256 and 0 per origin |
+/// | [`surplus_grace`](Self::surplus_grace) | 0 |
 /// | [`idle_timeout`](Self::idle_timeout) | 4 s |
 /// | [`max_idle_timeout`](Self::max_idle_timeout) | 10 min |
 /// | [`max_lifetime`](Self::max_lifetime), [`max_requests_per_connection`](Self::max_requests_per_connection) | no limit |
@@ -48,6 +49,7 @@ pub use self::origin::OriginPolicy;
 /// | [`scheduling`](Self::scheduling) | last in, first out |
 /// | [`proxy`](Self::proxy) | none |
 /// | [`spread`](Self::spread) | least connections |
+/// | [`address_set_back`](Self::address_set_back) | 1 s |
 /// | [`dns_cache`](Self::dns_cache), [`dns_refresh`](Self::dns_refresh) | 5 s, 30 s; the TTL where it is known |
 /// | [`tcp_nodelay`](Self::tcp_nodelay) | on |
 /// | [`tcp_keepalive`](Self::tcp_keepalive) | after 15 s, every 15 s, 3 times |

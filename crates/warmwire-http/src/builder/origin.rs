@@ -112,6 +112,11 @@ impl OriginPolicy {
         self.change(move |policy| policy.limits.max_idle = connections)
     }
 
+    /// [`AgentBuilder::surplus_grace`] for this origin.
+    pub fn surplus_grace(self, time: Duration) -> Self {
+        self.change(move |policy| policy.limits.surplus_grace = time)
+    }
+
     /// [`AgentBuilder::max_waiting`] for this origin.
     pub fn max_waiting(self, requests: usize) -> Self {
         self.change(move |policy| policy.limits.max_waiting = requests)
@@ -192,6 +197,14 @@ impl OriginPolicy {
     /// [`AgentBuilder::redirects`] for requests that begin at this origin.
     pub fn redirects(self, policy: RedirectPolicy) -> Self {
         self.change(move |origin| origin.redirects = policy)
+    }
+
+    /// Changes the redirects' policy that the origin has so far.
+    pub(crate) fn change_redirects(
+        self,
+        change: impl FnOnce(RedirectPolicy) -> RedirectPolicy + Send + Sync + 'static,
+    ) -> Self {
+        self.change(move |origin| origin.redirects = change(origin.redirects.clone()))
     }
 
     /// [`AgentBuilder::max_response_head`] for this origin.

@@ -13,7 +13,8 @@ impl AgentBuilder {
     /// that, and closes earlier. It takes two closes at about the same idle age, and lowers
     /// [`idle_timeout`](Self::idle_timeout) and what the server's `Keep-Alive` header asks for. What
     /// was learned is tried again after ten minutes, and each time it proves right after twice as
-    /// long, up to a day. [`OriginStats::learned_idle_limit`](crate::OriginStats::learned_idle_limit)
+    /// long, up to a day. Where connections end right after their only response, three times in a
+    /// row, none is kept. [`OriginStats::learned_idle_limit`](crate::OriginStats::learned_idle_limit)
     /// shows it. Default `true`.
     pub fn learn_idle_limit(mut self, learn: bool) -> Self {
         self.policy.learn_idle_limit = learn;
@@ -24,7 +25,8 @@ impl AgentBuilder {
     /// requests **per origin**: 0 to 1. Ten repeats are free at the beginning and come back, one
     /// each second, so that a quiet agent can repeat; at most 1,000 are saved up. 0 sends nothing
     /// again, 1 everything that may be. Default 0.2: a server that loses every connection is not
-    /// asked twice for everything.
+    /// asked twice for everything. While the budget is spent, requests get fresh connections in
+    /// place of idle ones, where there is room: they cannot be stale.
     pub fn retry_budget(mut self, ratio: f64) -> Self {
         self.require(
             (0.0..=1.0).contains(&ratio),

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use warmwire_net::{ProxyRules, Tls};
 
 use super::{AgentBuilder, OriginPolicy};
+use crate::config::files::TlsChange;
 
 impl AgentBuilder {
     /// TLS settings. A request can have [its own](crate::RequestBuilder::tls).
@@ -42,6 +43,21 @@ impl AgentBuilder {
         self.policy.local_address = address.into();
         self
     }
+
+    /// Changes the TLS settings that are set so far.
+    pub(crate) fn change_tls(mut self, change: TlsChange) -> Self {
+        match change {
+            Ok(change) => self.policy.tls = change(self.policy.tls),
+            Err(why) => self.refuse(why),
+        }
+        self
+    }
+
+    /// Changes the proxies that are set so far.
+    pub(crate) fn change_proxies(self, change: impl FnOnce(ProxyRules) -> ProxyRules) -> Self {
+        let rules = self.policy.proxies.clone();
+        self.proxy(change(rules))
+    }
 }
 
 impl OriginPolicy {
@@ -66,5 +82,13 @@ impl OriginPolicy {
     pub fn local_address(self, address: impl Into<Option<IpAddr>>) -> Self {
         let address = address.into();
         self.change(move |policy| policy.local_address = address)
+    }
+
+    /// Changes the TLS settings that the origin has so far.
+    pub(crate) fn change_tls(self, change: TlsChange) -> Self {
+        match change {
+            Ok(change) => self.change(move |policy| policy.tls = change(policy.tls.clone())),
+            Err(why) => self.require(false, &why),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Settings as data: from TOML, JSON and the environment.
 
 mod duration;
+pub(crate) mod files;
 mod foreign;
 mod raw;
 mod read;

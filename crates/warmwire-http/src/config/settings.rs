@@ -2,6 +2,7 @@
 
 use http::HeaderValue;
 
+use super::files;
 use super::value::{Kind, Value};
 use crate::builder::{AgentBuilder, OriginPolicy};
 use crate::redirect::RedirectPolicy;
@@ -38,12 +39,43 @@ macro_rules! agent_only {
     };
 }
 
+/// A row of a file with certificates, which `files::$read` reads.
+macro_rules! tls_file {
+    ($name:literal, $kind:expr, $read:ident) => {
+        Setting {
+            name: $name,
+            kind: $kind,
+            agent: |builder, value| builder.change_tls(files::$read(value)),
+            origin: Some(|origin, value| origin.change_tls(files::$read(value))),
+        }
+    };
+}
+
+/// A row of a part of the redirects' policy.
+macro_rules! redirects_flag {
+    ($name:literal, $allow:ident) => {
+        Setting {
+            name: $name,
+            kind: Kind::Flag,
+            agent: |builder, value| {
+                let allow = value.flag();
+                builder.change_redirects(move |policy| policy.$allow(allow))
+            },
+            origin: Some(|origin, value| {
+                let allow = value.flag();
+                origin.change_redirects(move |policy| policy.$allow(allow))
+            }),
+        }
+    };
+}
+
 /// In the order in which they are applied and written.
 pub(super) static SETTINGS: &[Setting] = &[
     both!(max_connections, Kind::Limit { min: 1 }, count),
     agent_only!(max_total_connections, Kind::Limit { min: 1 }, count),
     both!(min_idle, Kind::Count { min: 0 }, count),
     both!(max_idle, Kind::Limit { min: 0 }, count),
+    both!(surplus_grace, Kind::Time, time),
     both!(max_waiting, Kind::Limit { min: 0 }, count),
     both!(idle_timeout, Kind::Time, time),
     both!(max_idle_timeout, Kind::Time, time),
@@ -72,10 +104,26 @@ pub(super) static SETTINGS: &[Setting] = &[
         }),
     },
     both!(proxy, Kind::Proxy, proxies),
+    Setting {
+        name: "no_proxy",
+        kind: Kind::Hosts,
+        agent: |builder, value| builder.change_proxies(|rules| rules.except(value.text())),
+        origin: None,
+    },
+    Setting {
+        name: "proxy_loopback",
+        kind: Kind::Flag,
+        agent: |builder, value| builder.change_proxies(|rules| rules.loopback(value.flag())),
+        origin: None,
+    },
+    tls_file!("tls_roots", Kind::Text, roots),
+    tls_file!("tls_extra_roots", Kind::Text, extra_roots),
+    tls_file!("tls_client_certificate", Kind::Pair(&[Kind::Text, Kind::Text]), client_certificate),
     both!(http_version, Kind::Version, version),
     both!(local_address, Kind::Address, address),
     agent_only!(spread, Kind::Spread, spread),
     agent_only!(dns_cache, Kind::Time, time),
+    agent_only!(address_set_back, Kind::Time, time),
     agent_only!(dns_refresh, Kind::Time, time),
     agent_only!(tcp_keepalive, Kind::TimeOrOff, time_or_off),
     Setting {
@@ -112,6 +160,8 @@ pub(super) static SETTINGS: &[Setting] = &[
         agent: |builder, value| builder.redirects(redirects(value)),
         origin: Some(|origin, value| origin.redirects(redirects(value))),
     },
+    redirects_flag!("redirects_allow_https_to_http", allow_https_to_http),
+    redirects_flag!("redirects_allow_leaving_unix_socket", allow_leaving_unix_socket),
     agent_only!(user_agent, Kind::Text, text),
     // A table, which TOML wants after everything else.
     Setting {
@@ -152,6 +202,21 @@ mod tests {
     /// Options that are code or hold more than data, and so are for the program to set.
     const CODE: [&str; 6] = ["config", "connector", "for_origin", "on_event", "resolver", "tls"];
 
+    /// Settings that are a part of an option, which holds more than data.
+    const PARTS: [(&str, &str); 7] = [
+        ("no_proxy", "proxy"),
+        ("proxy_loopback", "proxy"),
+        ("redirects_allow_https_to_http", "redirects"),
+        ("redirects_allow_leaving_unix_socket", "redirects"),
+        ("tls_client_certificate", "tls"),
+        ("tls_extra_roots", "tls"),
+        ("tls_roots", "tls"),
+    ];
+
+    fn is_whole(setting: &&Setting) -> bool {
+        PARTS.iter().all(|(part, _)| *part != setting.name)
+    }
+
     /// The options of `AgentBuilder` or `OriginPolicy`, from the sources of the builder.
     fn options(of: &str) -> BTreeSet<String> {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/builder");
@@ -174,8 +239,12 @@ mod tests {
 
     #[test]
     fn every_option_of_the_builder_that_is_data_is_a_setting() {
-        let named: BTreeSet<_> = SETTINGS.iter().map(|setting| setting.name.to_owned()).collect();
+        let named = SETTINGS.iter().filter(is_whole);
+        let named: BTreeSet<_> = named.map(|setting| setting.name.to_owned()).collect();
         let mut options_of_agent = options("AgentBuilder");
+        for (part, option) in PARTS {
+            assert!(find(part).is_some() && options_of_agent.contains(option), "{part}");
+        }
         for code in CODE {
             options_of_agent.remove(code);
         }
@@ -186,7 +255,7 @@ mod tests {
 
         let mut options_of_origin = options("OriginPolicy");
         options_of_origin.remove("tls");
-        let of_origin = SETTINGS.iter().filter(|setting| setting.origin.is_some());
+        let of_origin = SETTINGS.iter().filter(is_whole).filter(|setting| setting.origin.is_some());
         let of_origin: BTreeSet<_> = of_origin.map(|setting| setting.name.to_owned()).collect();
         assert_eq!(options_of_origin, of_origin);
     }

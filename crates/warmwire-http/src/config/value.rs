@@ -83,6 +83,8 @@ pub(super) enum Kind {
     Map,
     /// The URL of a proxy, which may hold a password.
     Proxy,
+    /// Hosts that are reached without a proxy.
+    Hosts,
 }
 
 impl Kind {
@@ -109,6 +111,7 @@ impl Kind {
             }
             Kind::Map => "a table of names and texts".into(),
             Kind::Proxy => "the URL of a proxy, \"environment\", or \"off\"".into(),
+            Kind::Hosts => "hosts as \"localhost, .example.com, 10.0.0.0/8\", or a list".into(),
         }
     }
 
@@ -158,6 +161,16 @@ impl Kind {
             (Kind::Proxy, Raw::Text(text)) => {
                 let valid = text == ENVIRONMENT || Proxy::parse(text).is_ok();
                 valid.then(|| Value::Proxy(Secret(text.clone())))
+            }
+            (Kind::Hosts, Raw::Text(text)) => {
+                let valid = ProxyRules::none().except(text).check().is_ok();
+                valid.then(|| Value::Text(text.clone()))
+            }
+            (Kind::Hosts, Raw::List(hosts)) => {
+                let hosts = hosts.iter().map(|host| Kind::Text.read(host));
+                let hosts: Vec<_> = hosts.collect::<Option<_>>()?;
+                let list = hosts.iter().map(Value::text).collect::<Vec<_>>().join(",");
+                self.read(&Raw::Text(list))
             }
             (Kind::Map, Raw::Table(entries)) => {
                 let text = |raw: &Raw| match raw {

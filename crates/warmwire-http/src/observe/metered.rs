@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
+use http::Method;
 use metrics::{Counter, Gauge, Histogram, Label, Unit};
+use tokio::time::Instant;
 use warmwire_pool::CloseReason;
 
 use super::names::*;
@@ -96,9 +98,9 @@ impl Registered {
         }
     }
 
-    fn failed(&self, method: &'static str, kind: ErrorKind, took: Duration) {
+    fn failed(&self, method: &'static str, why: &'static str, took: Duration) {
         let mut labels = self.request_labels(method);
-        labels.push(Label::from_static_parts("error.type", kind.as_str()));
+        labels.push(Label::from_static_parts("error.type", why));
         metrics::histogram!(REQUEST_DURATION, labels).record(took);
     }
 
@@ -123,28 +125,39 @@ pub(super) fn ended(method: &'static str, result: Result<&Response, &Error>) {
         }
         Err(error) => {
             if let Some(origin) = error.origin() {
-                origin.key().meters().failed(method, error.kind(), error.elapsed());
+                origin.key().meters().failed(method, error.kind().as_str(), error.elapsed());
             }
         }
     }
 }
 
-/// A request under way: counted until it is dropped.
-pub(crate) struct Active(Key);
+/// A request under way: counted until it is dropped, and as cancelled if that is before its end.
+pub(crate) struct Active {
+    key: Key,
+    method: &'static str,
+    started: Instant,
+    ended: bool,
+}
 
 impl Active {
-    pub(crate) fn new(key: &Key) -> Active {
+    pub(crate) fn new(key: &Key, method: &Method, started: Instant) -> Active {
         key.meters().active_requests.increment(1);
-        Active(key.clone())
+        Active { key: key.clone(), method: super::method(method), started, ended: false }
     }
 
     /// The response's head has come, or will not come.
-    pub(crate) fn end(self) {}
+    pub(crate) fn end(mut self) {
+        self.ended = true;
+    }
 }
 
 impl Drop for Active {
     fn drop(&mut self) {
-        self.0.meters().active_requests.decrement(1);
+        let meters = self.key.meters();
+        meters.active_requests.decrement(1);
+        if !self.ended {
+            meters.failed(self.method, super::CANCELLED, self.started.elapsed());
+        }
     }
 }
 

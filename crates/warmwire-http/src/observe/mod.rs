@@ -34,6 +34,10 @@ pub(crate) use untraced::{event, listens, resent};
 #[cfg(not(any(feature = "metrics", feature = "tracing")))]
 pub(crate) use unwatched::Watch;
 
+/// `error.type` of a request whose caller dropped it before its end.
+#[cfg(any(feature = "metrics", feature = "tracing"))]
+const CANCELLED: &str = "cancelled";
+
 /// The method as the conventions have it: what is not registered is one value, so that callers
 /// cannot make more of them than a store of metrics can hold.
 #[cfg(any(feature = "metrics", feature = "tracing"))]

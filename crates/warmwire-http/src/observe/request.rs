@@ -9,12 +9,14 @@ use crate::error::Error;
 use crate::response::Response;
 use crate::send::RequestParts;
 
-/// A request under way. Its span ends when this is dropped.
+/// A request under way. Its span ends when this is dropped, as cancelled if that is before its end.
 pub(crate) struct Watch {
     #[cfg(feature = "metrics")]
     method: &'static str,
     #[cfg(feature = "tracing")]
     span: tracing::Span,
+    #[cfg(feature = "tracing")]
+    ended: bool,
 }
 
 impl Watch {
@@ -24,6 +26,8 @@ impl Watch {
             method: super::method(&request.method),
             #[cfg(feature = "tracing")]
             span: super::traced::span(request),
+            #[cfg(feature = "tracing")]
+            ended: false,
         }
     }
 
@@ -33,20 +37,33 @@ impl Watch {
     }
 
     /// Reports how the request ended.
-    pub(crate) fn ended(self, end: &Result<Response, Error>) {
-        #[cfg(feature = "metrics")]
-        super::metered::ended(self.method, end.as_ref());
-        #[cfg(feature = "tracing")]
-        super::traced::ended(&self.span, end.as_ref());
+    pub(crate) fn ended(mut self, end: &Result<Response, Error>) {
+        self.end(end.as_ref());
     }
 
     /// Reports that the request failed, and passes the error on.
-    pub(crate) fn failed(&self, error: Error) -> Error {
-        #[cfg(feature = "metrics")]
-        super::metered::ended(self.method, Err(&error));
-        #[cfg(feature = "tracing")]
-        super::traced::ended(&self.span, Err(&error));
+    pub(crate) fn failed(&mut self, error: Error) -> Error {
+        self.end(Err(&error));
         error
+    }
+
+    fn end(&mut self, end: Result<&Response, &Error>) {
+        #[cfg(feature = "metrics")]
+        super::metered::ended(self.method, end);
+        #[cfg(feature = "tracing")]
+        {
+            self.ended = true;
+            super::traced::ended(&self.span, end);
+        }
+    }
+}
+
+#[cfg(feature = "tracing")]
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if !self.ended {
+            super::traced::cancelled(&self.span);
+        }
     }
 }
 

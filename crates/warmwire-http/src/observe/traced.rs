@@ -88,6 +88,12 @@ pub(super) fn ended(span: &Span, result: Result<&Response, &Error>) {
     }
 }
 
+/// The caller dropped the request before its end.
+pub(super) fn cancelled(span: &Span) {
+    span.record("error.type", super::CANCELLED);
+    span.record("otel.status_code", "ERROR");
+}
+
 fn connection(span: &Span, used: &ConnectionInfo, timings: Timings) {
     if let Some(remote) = used.remote_address() {
         span.record("network.peer.address", display(remote.ip()));

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use http::Method;
+use tokio::time::Instant;
 use warmwire_pool::CloseReason;
 
 use crate::error::ErrorKind;
@@ -10,7 +12,7 @@ use crate::key::Key;
 pub(crate) struct Active;
 
 impl Active {
-    pub(crate) fn new(_: &Key) -> Active {
+    pub(crate) fn new(_: &Key, _: &Method, _: Instant) -> Active {
         Active
     }
 

@@ -17,7 +17,7 @@ impl Watch {
 
     pub(crate) fn ended(self, _: &Result<Response, Error>) {}
 
-    pub(crate) fn failed(&self, error: Error) -> Error {
+    pub(crate) fn failed(&mut self, error: Error) -> Error {
         error
     }
 }

@@ -158,14 +158,16 @@ where
 
     fn carry_out(&self, mut decided: Decided<K, C>) {
         loop {
-            let Decided { actions, left, now } = decided;
+            // By reference: with room for what is rarely there, `actions` is dear to move about.
+            let Decided { actions, left, now } = &mut decided;
+            let (left, now) = (*left, *now);
             let mut places = Places { pooled: self, now, closing: SmallVec::new() };
             if !actions.is_empty() {
-                for mut closed in actions.closed {
+                for mut closed in actions.closed.drain(..) {
                     places.closing.extend(closed.closing.take());
                     self.hooks.closed(closed);
                 }
-                for waker in actions.wake {
+                for waker in actions.wake.drain(..) {
                     waker.wake();
                 }
             }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::time::sleep;
 use warmwire_http::{Agent, AgentBuilder, Body, Error, ErrorKind, Io, Phase, Sent, Tls};
-use warmwire_testkit::{BlackHole, Certificates, Gate, Peer, Server, ServerTls, ok};
+use warmwire_testkit::{BlackHole, Certificates, Gate, Peer, Reply, Server, ServerTls, ok};
 
 use crate::support::{ConnectWith, MEMORY, ResolveWith, get, loopback, memory, spawn_get, until};
 
@@ -373,6 +373,57 @@ async fn framing_that_does_not_fit_the_body_is_refused_before_a_connection_is_ta
         assert_is(&error, ErrorKind::InvalidRequest, Phase::Prepare, Sent::No, &[]);
     }
     assert_eq!((agent.stats().total.requests, agent.stats().total.open_errors), (0, 0));
+}
+
+#[tokio::test]
+async fn heads_that_cannot_be_sent_are_refused_before_a_connection_is_taken() {
+    let agent = Agent::new();
+    let get = |path: &str| agent.get(format!("http://127.0.0.1:9/{path}"));
+    let star: http::Uri = "http://127.0.0.1:9".parse().unwrap();
+    let star = {
+        let mut parts = star.into_parts();
+        parts.path_and_query = Some("*".parse().unwrap());
+        http::Uri::from_parts(parts).unwrap()
+    };
+    for (request, text) in [
+        (get("").header("upgrade", "websocket"), "Upgrade header without Connection: upgrade"),
+        (get("").header("expect", "100-continue"), "without a body"),
+        (get("").header("host", "a b"), "host has a byte"),
+        (get("").header("host", "a").header("host", "b"), "more than one Host"),
+        (get("\u{fc}"), "request target"),
+        (get("x?\u{fc}"), "request target"),
+        (agent.get(star), "form of the target"),
+    ] {
+        let error = request.send().await.unwrap_err();
+        assert_is(&error, ErrorKind::InvalidRequest, Phase::Prepare, Sent::No, &[text]);
+    }
+    assert_eq!((agent.stats().total.requests, agent.stats().total.open_errors), (0, 0));
+}
+
+#[tokio::test]
+async fn debug_output_has_no_secrets() {
+    let server = Server::tcp(|peer| {
+        peer.serve(|_| Reply::new(200).header("Set-Cookie", "id=secret").body("x").bytes())
+    })
+    .await;
+    let agent = Agent::new();
+    let origin = agent.origin(server.url("")).unwrap();
+    let requests = [
+        agent.get(server.url("/path?token=secret")),
+        origin.get("/path?token=secret"),
+        agent.get(server.url("/path")).basic_auth("user", "secret"),
+    ];
+    for request in requests {
+        let request = request
+            .header("authorization", "Bearer secret")
+            .header("cookie", "id=secret")
+            .header("x-plain", "shown");
+        let shown = format!("{request:?}");
+        assert!(shown.contains("/path") && shown.contains("\"shown\""), "{shown}");
+        assert!(!shown.contains("secret"), "{shown}");
+        let shown = format!("{:?}", request.send().await.unwrap());
+        assert!(shown.contains("set-cookie") && !shown.contains("secret"), "{shown}");
+    }
 }
 
 /// A body that declares another length than it has.

@@ -159,6 +159,31 @@ async fn f003_learning_can_be_switched_off() {
     assert_eq!(closed_by_server(&agent), 5);
 }
 
+/// As tinyproxy does it: closes after each response, and does not say so. Sooner or later such a close
+/// crosses a request.
+#[tokio::test(start_paused = true)]
+async fn f003_a_server_that_keeps_no_connection_is_raced_three_times() {
+    let server = Server::memory(|mut peer: Peer| async move {
+        peer.request().await;
+        peer.send(ok("")).await;
+        sleep(Duration::from_micros(1)).await;
+    });
+    let agent = patient().connector(memory(&server)).build().unwrap();
+    for _ in 0..20 {
+        agent.post(MEMORY).body("x").send().await.unwrap().bytes().await.unwrap();
+        sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(closed_by_server(&agent), 3);
+    assert_eq!(agent.stats().total.closed.get(CloseReason::PeerAsked), 17);
+    // One that is reused well is kept from then on.
+    let server = closing_after(seconds(5), ok(""));
+    let agent = patient().connector(memory(&server)).build().unwrap();
+    for _ in 0..20 {
+        get(&agent, MEMORY).await.unwrap();
+    }
+    assert_eq!(agent.stats().total.opened, 1);
+}
+
 /// Also a race that was lost teaches: the server closes when the next request comes.
 #[tokio::test(start_paused = true)]
 async fn f003_lost_races_teach() {

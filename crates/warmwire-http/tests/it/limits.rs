@@ -314,6 +314,36 @@ async fn f070_surplus_idle_connections_close_and_the_kept_ones_are_reused() {
     assert_eq!(agent.stats().total.opened, 18, "a wave opens only what was closed");
 }
 
+/// The same waves, with a pause that is shorter than the grace: ten dials for all of them.
+#[tokio::test(start_paused = true)]
+async fn f070_a_surplus_is_kept_for_the_next_wave_and_closes_after_its_grace() {
+    let gate = Gate::shut();
+    let at = gate.clone();
+    let server = Server::memory(move |peer| peer.echo_targets_at(at.clone()));
+    let agent = Agent::builder()
+        .connector(memory(&server))
+        .max_idle(2)
+        .surplus_grace(Duration::from_secs(1))
+        .build()
+        .unwrap();
+    for _ in 0..20 {
+        let requests: Vec<_> = (0..10).map(|_| spawn_get(&agent, MEMORY)).collect();
+        until(&agent, |total| total.active == 10).await;
+        gate.admit(10);
+        for request in requests {
+            request.await.unwrap().unwrap();
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    let total = agent.stats().total;
+    assert_eq!((total.opened, total.reused, total.idle), (10, 190, 10));
+    sleep(Duration::from_millis(850)).await;
+    assert_eq!(agent.stats().total.idle, 10);
+    sleep(Duration::from_millis(100)).await;
+    let total = agent.stats().total;
+    assert_eq!((total.idle, total.closed.get(CloseReason::MaxIdle)), (2, 8));
+}
+
 #[tokio::test]
 async fn f070_max_idle_of_zero_closes_after_each_response() {
     let server = Server::tcp(Peer::echo_targets).await;

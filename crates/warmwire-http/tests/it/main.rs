@@ -4,6 +4,7 @@ mod support;
 
 mod bodies;
 mod config;
+mod config_parts;
 mod dead_peers;
 mod dialling;
 mod drops;

@@ -134,6 +134,32 @@ async fn failures_statuses_and_unknown_methods_have_labels_that_are_bounded() {
     assert_eq!(end.counter(CONNECTIONS_CLOSED, "warmwire.close.reason=closed_by_peer"), 1);
 }
 
+/// Dropped where it waits for a connection that another request has.
+#[tokio::test(start_paused = true)]
+async fn f042_a_request_dropped_in_the_queue_is_measured_as_cancelled() {
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let server = Server::memory(async |mut peer| {
+        while peer.request().await.is_some() {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            peer.send(&ok("hello")).await;
+        }
+    });
+    let agent = Agent::builder().connector(memory(&server)).max_connections(1).build().unwrap();
+    let (first, second) = tokio::join!(
+        agent.get(MEMORY).send(),
+        tokio::time::timeout(Duration::from_secs(2), agent.put(MEMORY).body("x").send())
+    );
+    first.unwrap().text().await.unwrap();
+    assert!(second.is_err());
+    let end = Metrics::of(&snapshotter);
+    assert_eq!(end.gauge(ACTIVE_REQUESTS, ""), 0.0);
+    let cancelled = "error.type=cancelled,http.request.method=PUT";
+    assert_eq!(end.histogram(REQUEST_DURATION, cancelled), [2.0]);
+    assert_eq!(end.histogram(REQUEST_DURATION, OK).len(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn f117_a_dropped_request_and_a_failed_dial_leave_no_gauge_behind() {
     let recorder = DebuggingRecorder::new();
@@ -145,11 +171,15 @@ async fn f117_a_dropped_request_and_a_failed_dial_leave_no_gauge_behind() {
     assert!(request.is_err());
     let end = Metrics::of(&snapshotter);
     assert_eq!((end.gauge(ACTIVE_REQUESTS, ""), end.open()), (0.0, (0.0, 0.0)));
+    let cancelled = "error.type=cancelled,http.request.method=GET";
+    assert_eq!(end.histogram(REQUEST_DURATION, cancelled), [1.0]);
 
     let refuse = ConnectWith(|_| async { Err(std::io::ErrorKind::ConnectionRefused.into()) });
     let refusing = Agent::builder().connector(refuse).build().unwrap();
     refusing.get(MEMORY).send().await.unwrap_err();
     let end = Metrics::of(&snapshotter);
+    let refused = "error.type=connection_refused,http.request.method=GET";
+    assert_eq!(end.histogram(REQUEST_DURATION, refused).len(), 1, "once, and not as cancelled");
     assert_eq!(end.counter(CONNECT_FAILURES, "error.type=connection_refused"), 1);
     assert_eq!((end.gauge(ACTIVE_REQUESTS, ""), end.open()), (0.0, (0.0, 0.0)));
 }

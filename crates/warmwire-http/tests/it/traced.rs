@@ -78,6 +78,20 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Seen {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_dropped_ends_its_span_as_cancelled() {
+    let (seen, _guard) = Seen::listen();
+    let server = Server::memory(async |mut peer| while peer.request().await.is_some() {});
+    let agent = Agent::builder().connector(memory(&server)).build().unwrap();
+    let wait = std::time::Duration::from_secs(1);
+    tokio::time::timeout(wait, agent.get(MEMORY).send()).await.unwrap_err();
+    let error = agent.get(MEMORY).timeout(wait).send().await.unwrap_err();
+    let spans = seen.spans();
+    assert_eq!(spans[0]["error.type"], "cancelled");
+    assert_eq!(spans[0]["otel.status_code"], "ERROR");
+    assert_eq!(spans[1]["error.type"], error.kind().as_str(), "an error is no cancellation");
+}
+
 #[tokio::test]
 async fn f036_a_request_is_a_span_of_the_conventions_without_secrets() {
     let (seen, _guard) = Seen::listen();

@@ -73,7 +73,8 @@ where
             // Without a body, whatever its header says (RFC 9110, 9.3.6).
             200..300 => return Ok(()),
             100 | 102..200 => {}
-            407 => {
+            // Only the proxy can have answered so: tinyproxy says 401 to a wrong password.
+            401 | 407 => {
                 read_body(stream, &mut answer).await;
                 return Err(ProxyFault::Authentication(answer));
             }

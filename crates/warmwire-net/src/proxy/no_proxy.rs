@@ -30,11 +30,11 @@ enum Pattern {
 }
 
 impl NoProxy {
-    /// Reads a list that is separated by commas or spaces. What is no host is passed over, as all
-    /// programs do that read this variable.
-    pub(super) fn parse(list: &str) -> NoProxy {
+    /// Reads a list that is separated by commas or spaces, and gives the first entry that is no host.
+    pub(super) fn parse(list: &str) -> (NoProxy, Option<&str>) {
         let entries = list.split([',', ' ', '\t']).filter(|entry| !entry.is_empty());
-        NoProxy(entries.filter_map(Entry::parse).collect())
+        let hosts = NoProxy(entries.clone().filter_map(Entry::parse).collect());
+        (hosts, entries.clone().find(|entry| Entry::parse(entry).is_none()))
     }
 
     pub(super) fn add(&mut self, other: NoProxy) {
@@ -85,7 +85,10 @@ impl Pattern {
         let below = text.strip_prefix("*.");
         let name = below.or(text.strip_prefix('.')).unwrap_or(text);
         let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-        (!name.is_empty()).then_some(Pattern::Domain { name, itself: below.is_none() })
+        let is_name =
+            |byte: u8| !byte.is_ascii() || byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        (!name.is_empty() && name.bytes().all(is_name))
+            .then_some(Pattern::Domain { name, itself: below.is_none() })
     }
 
     fn matches(&self, host: &str, address: Option<IpAddr>) -> bool {
@@ -155,10 +158,23 @@ mod tests {
             ("com", "exam\u{e9}com", 80, false),
         ] {
             assert_eq!(
-                NoProxy::parse(list).contains(host, port),
+                NoProxy::parse(list).0.contains(host, port),
                 contained,
                 "{list}: {host}:{port}"
             );
+        }
+    }
+
+    #[test]
+    fn what_is_no_host_is_told() {
+        for (list, invalid) in [
+            ("a, *.b, .c:80, 10.0.0.0/8, [::1]:80, *", None),
+            ("a,10.0.0.0/33", Some("10.0.0.0/33")),
+            ("http://a", Some("http://a")),
+            ("a*b", Some("a*b")),
+            ("a:port", Some("a:port")),
+        ] {
+            assert_eq!(NoProxy::parse(list).1, invalid, "{list}");
         }
     }
 }

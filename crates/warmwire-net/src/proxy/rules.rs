@@ -115,7 +115,7 @@ impl ProxyRules {
         };
         (rules.http, rules.https) = (proxy("http_proxy"), proxy("https_proxy"));
         rules.except =
-            either("no_proxy").map_or_else(NoProxy::default, |(_, list)| NoProxy::parse(&list));
+            either("no_proxy").map_or_else(NoProxy::default, |(_, list)| NoProxy::parse(&list).0);
         ProxyRules(Arc::new(rules))
     }
 
@@ -134,10 +134,18 @@ impl ProxyRules {
     }
 
     /// Hosts that are reached without a proxy, besides those that are already: a list as
-    /// [`from_env`](Self::from_env) reads it in `no_proxy`.
+    /// [`from_env`](Self::from_env) reads it in `no_proxy`. What is no host there is passed over, as
+    /// all programs do that read that variable; here it is told when the agent is built.
     #[must_use]
     pub fn except(self, list: impl AsRef<str>) -> ProxyRules {
-        self.with(|rules| rules.except.add(NoProxy::parse(list.as_ref())))
+        let (hosts, invalid) = NoProxy::parse(list.as_ref());
+        self.with(|rules| {
+            rules.except.add(hosts);
+            if let Some(entry) = invalid {
+                let error = ProxyError(format!("{entry:?} is no host to reach without a proxy"));
+                rules.invalid.get_or_insert(error);
+            }
+        })
     }
 
     /// Whether loopback hosts are reached through the proxy too. Default `false`.

@@ -563,7 +563,7 @@ impl Run {
             let limits = self.reference.limits[key];
             let taken = counters.open + counters.connecting + counters.closing;
             assert!(taken <= limits.max_connections);
-            assert!(counters.idle <= limits.max_idle);
+            assert!(counters.idle <= limits.max_idle || self.reference.has_grace(key));
             assert!(self.reference.probes(key) <= 1, "a storm on an origin whose dials fail");
         }
     }
@@ -587,6 +587,7 @@ fn random_limits(random: &mut Random) -> Limits {
     Limits {
         max_connections: random.of(&[0, 1, 1, 2, 2, 3, 3, 5, 5, 8, usize::MAX, usize::MAX]),
         max_idle: random.of(&[0, 1, 2, 3, 256, 256, 256]),
+        surplus_grace: millis(random.of(&[0, 0, 1, 20, 100])),
         min_idle: random.of(&[0, 0, 0, 0, 1, 2, 4]),
         max_waiting: random.of(&[0, 1, 3, 10, usize::MAX]),
         idle_timeout: random.of(&[None, Some(0), Some(10), Some(50), Some(1000)]).map(millis),

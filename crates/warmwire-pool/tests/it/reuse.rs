@@ -61,6 +61,54 @@ fn f029_surplus_eviction_drops_the_least_recently_used() {
     assert_eq!(sim.counters("a").idle, 2);
 }
 
+/// Waves of ten with two allowed to be idle: with a grace longer than the pauses nothing is dialled
+/// again, and once they end all but two close, the least recently used first.
+#[test]
+fn f070_a_surplus_that_is_used_again_within_its_grace_is_kept() {
+    for scheduling in [Scheduling::Lifo, Scheduling::Fifo] {
+        let limits = Limits { max_idle: 2, surplus_grace: SECOND, scheduling, ..Limits::default() };
+        let mut sim = Sim::new(limits);
+        let wave: Vec<_> = (0..10).map(|_| sim.fresh("a")).collect();
+        for lease in wave {
+            sim.keep(lease);
+        }
+        for _ in 0..100 {
+            sim.pass(SECOND / 10);
+            sim.expire();
+            let wave: Vec<_> = (0..10).map(|_| sim.reuse("a")).collect();
+            for lease in wave {
+                sim.keep(lease);
+            }
+        }
+        assert_eq!((sim.pool.totals().opened, sim.closed().len()), (10, 0));
+        sim.pass(SECOND - SECOND / 1_000);
+        sim.expire();
+        assert_eq!(sim.counters("a").idle, 10);
+        sim.pass(SECOND / 1_000);
+        sim.expire();
+        assert_eq!(sim.counters("a").idle, 2);
+        let closed = sim.closed();
+        assert!(closed.iter().all(|(_, reason)| *reason == CloseReason::MaxIdle), "{closed:?}");
+        assert_eq!(closed.len(), 8);
+    }
+}
+
+#[test]
+fn f070_a_surplus_that_is_lent_or_gone_leaves_the_alarm_to_the_next() {
+    let limits = Limits { max_idle: 1, surplus_grace: SECOND, ..Limits::default() };
+    let mut sim = Sim::new(Limits { scheduling: Scheduling::Fifo, ..limits });
+    let ids = sim.idle("a", 3);
+    // The one with the alarm is lent and closed.
+    let lease = sim.reuse("a");
+    assert_eq!(lease.connection(), ids[0]);
+    sim.release(lease, Verdict::Close(CloseReason::PeerAsked));
+    sim.closed();
+    sim.pass(SECOND);
+    sim.expire();
+    assert_eq!(sim.closed(), [(ids[1], CloseReason::MaxIdle)]);
+    assert_eq!(sim.counters("a").idle, 1);
+}
+
 #[test]
 fn f070_a_max_idle_of_zero_closes_every_connection_on_return() {
     let mut sim = Sim::new(Limits { max_idle: 0, ..Limits::default() });

@@ -52,11 +52,26 @@
 //! | `http_version` | `"negotiate"`, `"http1"`, `"http2"` | |
 //! | `redirects` | a whole number, or `"off"` | |
 //! | `proxy` | a URL, `"environment"`, or `"off"` | |
+//! | `no_proxy` | `"localhost, .example.com, 10.0.0.0/8"` | as the variable `NO_PROXY`, or a list of such texts |
+//! | files | a path | relative to the directory in which the program runs; read when the agent is built |
 //! | `default_headers` | a table of names and texts | taken for secrets: not logged, not sent on by a redirect |
 //!
 //! Settings are named as the options of the builder; [`defaults`](super::defaults) lists them, and
-//! [`per_origin`](super::per_origin) says which can stand under an origin. What holds code stays with
-//! the program: TLS settings, resolvers, connectors, callbacks.
+//! [`per_origin`](super::per_origin) says which can stand under an origin. Of options that hold more
+//! than data these parts are settings:
+//!
+//! | setting | of the option | under an origin | what |
+//! |---|---|---|---|
+//! | `tls_roots` | `tls` | yes | PEM file of the roots to trust, and no longer the platform's |
+//! | `tls_extra_roots` | `tls` | yes | PEM file of roots to trust too |
+//! | `tls_client_certificate` | `tls` | yes | two PEM files: the certificate's chain, and its key |
+//! | `no_proxy` | `proxy` | | hosts to reach without the proxy |
+//! | `proxy_loopback` | `proxy` | | switch: loopback hosts go through the proxy too |
+//! | `redirects_allow_https_to_http` | `redirects` | yes | switch, of redirects that are followed |
+//! | `redirects_allow_leaving_unix_socket` | `redirects` | yes | switch, of redirects that are followed |
+//!
+//! They change what the option has been set to so far. The rest is code and stays with the program:
+//! other TLS settings, rules by closures, resolvers, connectors, callbacks.
 //!
 //! # Environment
 //!

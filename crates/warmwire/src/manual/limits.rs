@@ -11,7 +11,7 @@
 //! | [`max_total_connections`] | all origins | the connection that is idle the longest, of any origin, is closed; if none is idle, requests wait |
 //! | [`max_waiting`] | per origin | [`QueueFull`], at once |
 //! | [`acquire_timeout`] | each request | [`AcquireTimeout`] |
-//! | [`max_idle`] | per origin | the least recently used one is closed |
+//! | [`max_idle`] | per origin | the least recently used one is closed, at once or after [`surplus_grace`] |
 //!
 //! Connections that are being opened count, also those whose request was dropped meanwhile, and so do
 //! those that are being closed: the server never sees more than the limit.
@@ -36,6 +36,14 @@
 //! Requests are served in the order in which they came. A request that may open a connection takes
 //! whichever comes first: its own, or one that another request gives back; the other one is kept.
 //! Dropping a waiting request takes it out of the queue and changes nothing for the others.
+//!
+//! # Waves
+//!
+//! Ten requests at once, every 100 ms, with `max_idle(2)`: each wave finds two connections and opens
+//! eight, 0.8 of a handshake for each request, for as long as that goes on. A higher `max_idle` is the
+//! plain remedy. [`surplus_grace`] is the other: what is beyond `max_idle` closes only when it was
+//! not used for that time, so ten connections serve all waves, and two are left a while after the
+//! last.
 //!
 //! # Requests within requests
 //!
@@ -87,6 +95,7 @@
 //! [`max_total_connections`]: crate::http::AgentBuilder::max_total_connections
 //! [`max_waiting`]: crate::http::AgentBuilder::max_waiting
 //! [`max_idle`]: crate::http::AgentBuilder::max_idle
+//! [`surplus_grace`]: crate::http::AgentBuilder::surplus_grace
 //! [`acquire_timeout`]: crate::http::AgentBuilder::acquire_timeout
 //! [`QueueFull`]: crate::http::ErrorKind::QueueFull
 //! [`AcquireTimeout`]: crate::http::ErrorKind::AcquireTimeout

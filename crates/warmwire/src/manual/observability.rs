@@ -15,7 +15,7 @@
 //! | `otel.kind`, `otel.name`, `otel.status_code` | `client`; `GET`; `ERROR` for a failure and a status of 400 or more |
 //! | `http.request.method`, `http.request.method_original` | `GET`; `_OTHER` and the method for one that is not registered |
 //! | `http.request.resend_count` | 1 for a request that was sent again after a stale connection |
-//! | `http.response.status_code`, `error.type` | the status; the status as text, or the [`ErrorKind`](crate::http::ErrorKind) |
+//! | `http.response.status_code`, `error.type` | the status; the status as text, the [`ErrorKind`](crate::http::ErrorKind), or `cancelled` for a request that was dropped |
 //! | `url.full` | the URL; credentials and values of parameters such as `token`, `sig`, `X-Amz-Signature` are `REDACTED` |
 //! | `server.address`, `server.port` | from the URL, or the path of the Unix socket |
 //! | `network.peer.address`, `network.peer.port`, `network.protocol.version` | of the connection that was used |
@@ -43,10 +43,13 @@
 //! | `warmwire.client.connections.closed` | counter | `warmwire.close.reason` |
 //! | `warmwire.client.connect.failures` | counter | `error.type` |
 //!
+//! `error.type` is as in spans. A request that is dropped leaves a duration too, with `cancelled`.
+//!
 //! The server's attributes are `server.address`, `server.port` and `url.scheme`. No attribute holds a
 //! path, and methods that are not registered are `_OTHER`, so their number is bounded by the
 //! origins and statuses that occur. The names are constants in `http::metrics`, as are
-//! `DURATION_BUCKETS`, the boundaries that the conventions advise, which a recorder has to be told.
+//! `DURATION_BUCKETS`, the boundaries that the conventions advise for requests, and
+//! `CONNECTION_DURATION_BUCKETS` for connections, which a recorder has to be told.
 //!
 //! The recorder must be installed before the agent's first request: handles are asked from it once
 //! for each origin.

@@ -60,7 +60,7 @@
 //! | | agent | origin | request |
 //! |---|---|---|---|
 //! | `max_total_connections` | yes | | |
-//! | `max_connections`, `max_idle`, `min_idle`, `max_waiting`, `prefer_wait`, `dial_backoff` | yes | yes | |
+//! | `max_connections`, `max_idle`, `surplus_grace`, `min_idle`, `max_waiting`, `prefer_wait`, `dial_backoff` | yes | yes | |
 //! | `idle_timeout`, `max_idle_timeout`, `learn_idle_limit`, `max_lifetime`, `max_requests_per_connection`, `scheduling` | yes | yes | |
 //! | `acquire_timeout`, `connect_timeout`, `response_timeout`, `read_timeout`, `timeout`, `expect_continue_timeout` | yes | yes | yes |
 //! | `drain_bytes`, `drain_time`, `held_after`, `max_response_head`, `max_response_headers`, `max_interim_responses` | yes | yes | |

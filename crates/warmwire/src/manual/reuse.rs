@@ -62,10 +62,16 @@
 //! taken yet. A failure on a fresh connection is never answered by a repeat.
 //!
 //! Repeats have a budget per origin, [`retry_budget`](crate::http::AgentBuilder::retry_budget): a
-//! fifth of the requests, and a reserve of ten that comes back, one each second. A request that is
+//! fifth of the requests, and a reserve of ten that comes back, one each second. While it is spent,
+//! requests to that origin get fresh connections in place of idle ones, where limits and the server
+//! allow: the budget bounds what a server is asked twice for, and a handshake is not that. What was
+//! on its way when the budget ended is not sent again. A request that is
 //! not sent again says why in its error's text, and
 //! [`retry_outcomes`](crate::http::OriginStats::retry_outcomes) counts each case. After a repeat the
 //! next hundred connections of the origin are looked at in any case.
+//!
+//! A server, or more often a proxy, may close after each response and not say so. Three connections
+//! in a row that end so teach the agent to keep none of them, as it learns idle limits.
 //!
 //! Some servers say by a 408 that they give an idle connection up. If it comes before the next
 //! request, the look finds it; if the two cross on the wire, it looks like the request's answer.

@@ -7,11 +7,11 @@ use warmwire_interop::Peer;
 const TASKS: usize = 20;
 const ROUNDS: usize = 50;
 
-/// Requests that [`run`] sends.
+/// Requests that [`send`] sends.
 pub(crate) const REQUESTS: u64 = 2 * (TASKS * ROUNDS) as u64;
 
 /// A thousand GETs and a thousand POSTs by 20 tasks, every answer checked.
-pub(crate) async fn run(agent: &Agent, peer: &Peer) -> OriginStats {
+pub(crate) async fn send(agent: &Agent, peer: &Peer) {
     let tasks = (0..TASKS).map(|task| {
         let agent = agent.clone();
         let (get, post) = (peer.url(&format!("/{task}")), peer.url("/post"));
@@ -30,5 +30,10 @@ pub(crate) async fn run(agent: &Agent, peer: &Peer) -> OriginStats {
     for task in tasks.collect::<Vec<_>>() {
         task.await.unwrap();
     }
+}
+
+/// The same, and what the agent then says of a server whose connections are kept.
+pub(crate) async fn run(agent: &Agent, peer: &Peer) -> OriginStats {
+    send(agent, peer).await;
     *agent.stats().origin(peer.url("/")).unwrap()
 }

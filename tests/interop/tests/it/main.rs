@@ -1,7 +1,8 @@
-//! The agent against Node, nginx and Go.
+//! The agent against Node, nginx and Go, and through proxies.
 
 mod go;
 mod load;
 mod nginx;
 mod node;
+mod proxies;
 mod sweep;

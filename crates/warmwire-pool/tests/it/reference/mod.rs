@@ -317,6 +317,9 @@ impl Reference {
                 self.close_connection(number, reason, now);
             }
         }
+        for key in 0..self.origins.len() {
+            self.close_surplus(key, now);
+        }
         self.settle(now);
     }
 

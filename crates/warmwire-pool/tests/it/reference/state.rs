@@ -164,7 +164,30 @@ impl Reference {
 
     /// The earliest deadline of an idle connection.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.idle.iter().filter_map(|&number| self.find(number).deadline()).min()
+        let expiries = self.idle.iter().filter_map(|&number| self.find(number).deadline());
+        let surplus = (0..self.origins.len()).filter_map(|key| {
+            Some(self.find(self.surplus(key)?).last_used + self.limits[key].surplus_grace)
+        });
+        expiries.chain(surplus).min()
+    }
+
+    /// The least recently used idle connection if there are more than may be.
+    pub(crate) fn surplus(&self, key: usize) -> Option<u64> {
+        let idle = &self.origins[key].idle;
+        idle.last().copied().filter(|_| idle.len() > self.limits[key].max_idle)
+    }
+
+    pub(crate) fn has_grace(&self, key: usize) -> bool {
+        !self.limits[key].surplus_grace.is_zero() && self.limits[key].max_idle > 0
+    }
+
+    /// Closes what is too much and was not used for its grace.
+    pub(super) fn close_surplus(&mut self, key: usize, now: Instant) {
+        while let Some(oldest) = self.surplus(key)
+            && now - self.find(oldest).last_used >= self.limits[key].surplus_grace
+        {
+            self.close_connection(oldest, CloseReason::MaxIdle, now);
+        }
     }
 
     pub(super) fn number(&mut self, kind: usize) -> u64 {
@@ -311,9 +334,7 @@ impl Reference {
             self.find_waiter(waiter).patience = None;
         }
         self.place(number);
-        if self.origins[key].idle.len() > self.limits[key].max_idle
-            && let Some(&oldest) = self.origins[key].idle.last()
-        {
+        if let Some(oldest) = self.surplus(key).filter(|_| !self.has_grace(key)) {
             self.close_connection(oldest, CloseReason::MaxIdle, now);
         }
     }
