@@ -1,11 +1,12 @@
 //! Paths on which nothing comes any more.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use warmwire_http::CloseReason;
-use warmwire_testkit::{Peer, Server};
+use warmwire_testkit::{Gate, Peer, Server};
 
-use super::{answer, begin, builder};
+use super::{answer, begin, builder, burst, guard, open_gate, serving};
 use crate::support::{MEMORY, get, memory};
 
 #[tokio::test(start_paused = true)]
@@ -59,4 +60,46 @@ async fn f084_a_timeout_in_silence_retires_the_connection_at_once() {
     assert_eq!(get(&agent, MEMORY).await.unwrap(), "here");
     let stats = agent.stats();
     assert_eq!(stats.total.closed.get(CloseReason::TimedOut), 1);
+}
+
+/// A path that drops what it is given, from when `gate` is open: neither end learns of it.
+async fn path(peer: Peer, far: std::net::SocketAddr, gate: Option<Gate>) {
+    let near = peer.into_stream();
+    let far = tokio::net::TcpStream::connect(far).await.unwrap();
+    let (mut near, mut far) = (near, far);
+    let passing = tokio::io::copy_bidirectional(&mut near, &mut far);
+    match gate {
+        None => drop(passing.await),
+        Some(gate) => {
+            tokio::select! {
+                _ = passing => {}
+                () = gate.pass() => {}
+            }
+            // Both ends stay open, and nothing is read.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn f084_requests_on_a_path_that_drops_everything_end_up_on_another() {
+    let server = Server::tcp(serving(100, &open_gate(), &Arc::default())).await;
+    let (far, gate) = (server.address(), Gate::shut());
+    let dropping = gate.clone();
+    let relay = Server::tcp(move |peer: Peer| {
+        let gate = (peer.number() == 0).then(|| dropping.clone());
+        path(peer, far, gate)
+    })
+    .await;
+    let agent = builder()
+        .http2_keep_alive_interval(Duration::from_millis(100))
+        .http2_keep_alive_timeout(Duration::from_millis(100))
+        .build()
+        .unwrap();
+    assert_eq!(guard(burst(&agent, &relay.url(""), 10).join_all()).await.len(), 10);
+    gate.open();
+    assert_eq!(guard(burst(&agent, &relay.url(""), 10).join_all()).await.len(), 10);
+    let total = agent.stats().total;
+    let timed_out = total.closed.get(CloseReason::TimedOut);
+    assert_eq!((total.opened, timed_out), (2, 1), "{total:#?}");
 }

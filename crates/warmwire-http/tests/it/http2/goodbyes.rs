@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use h2::Reason;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
+use warmwire_http::{CloseReason, ErrorKind, Sent};
 use warmwire_testkit::{Gate, Peer, Server};
 
 use super::{
-    GOAWAY, HEADERS, OK, answer, begin, builder, burst, frame, greet, guard, next_frame, open_gate,
-    serving,
+    ACK, GOAWAY, HEADERS, Io, OK, PING, SETTINGS, answer, begin, builder, burst, frame, greet,
+    guard, next_frame, open_gate, serving,
 };
 use crate::support::{get, spawn_get, until};
 
@@ -124,4 +125,132 @@ async fn f087_a_refused_stream_is_sent_again_elsewhere_whatever_its_method() {
     assert_eq!(response.text().await.unwrap(), "POST");
     assert_eq!(agent.stats().total.retries, 1);
     assert_eq!(server.counts().accepted, 2);
+}
+
+#[tokio::test]
+async fn f087_a_server_that_refuses_for_ever_ends_the_request_with_a_clear_error() {
+    let server = Server::tcp(|peer: Peer| async move {
+        let mut connection = begin(peer, 100).await;
+        while let Some(Ok((_, mut respond))) = connection.accept().await {
+            respond.send_reset(Reason::REFUSED_STREAM);
+        }
+    })
+    .await;
+    let agent = builder().build().unwrap();
+    let error = guard(get(&agent, server.url("/"))).await.unwrap_err();
+    assert_eq!((error.kind(), error.sent()), (ErrorKind::StreamReset, Sent::No), "{error}");
+    assert!(error.to_string().contains("refused"), "{error}");
+    let total = agent.stats().total;
+    assert_eq!((total.requests, total.retries, total.opened), (5, 4, 5), "{total:#?}");
+}
+
+#[tokio::test]
+async fn f087_a_server_that_wants_calm_gets_the_request_on_another_connection() {
+    let others = serving(100, &open_gate(), &Arc::default());
+    let server = Server::tcp(move |peer: Peer| {
+        let others = others.clone();
+        async move {
+            if peer.number() > 0 {
+                return others(peer).await;
+            }
+            let mut stream = peer.into_stream();
+            greet(&mut stream).await;
+            while let Some((kind, ..)) = next_frame(&mut stream).await {
+                if kind == HEADERS {
+                    // ENHANCE_YOUR_CALM, and nothing was looked at.
+                    let calm = frame(GOAWAY, 0, 0, &[0, 0, 0, 0, 0, 0, 0, 11]);
+                    stream.write_all(&calm).await.unwrap();
+                }
+            }
+        }
+    })
+    .await;
+    let agent = builder().build().unwrap();
+    let response = guard(agent.post(server.url("/calm")).body("once").send()).await.unwrap();
+    assert_eq!(response.text().await.unwrap(), "/calm");
+    let total = until(&agent, |of| of.open == 1).await.total;
+    let asked = total.closed.get(CloseReason::PeerAsked);
+    assert_eq!((total.opened, total.retries, asked), (2, 1, 1), "{total:#?}");
+}
+
+#[tokio::test]
+async fn f032_the_first_settings_bind_a_cold_burst() {
+    let (gate, begun) = (open_gate(), Arc::default());
+    let server = Server::tcp(serving(3, &gate, &begun)).await;
+    let agent = builder().max_connections(1).build().unwrap();
+    assert_eq!(guard(burst(&agent, &server.url(""), 100).join_all()).await.len(), 100);
+    let total = agent.stats().total;
+    assert_eq!((total.opened, total.requests, total.retries), (1, 100, 0), "{total:#?}");
+}
+
+/// What the server allows, as a frame.
+fn settings(streams: u8) -> Vec<u8> {
+    frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, streams])
+}
+
+type Raw = std::pin::Pin<Box<dyn Io>>;
+
+/// The stream of the next request.
+async fn next_request(stream: &mut Raw) -> u8 {
+    loop {
+        let (kind, _, number, _) = next_frame(stream).await.unwrap();
+        if kind == HEADERS {
+            return number as u8;
+        }
+    }
+}
+
+/// Until the client has read everything; no request comes meanwhile.
+async fn no_request(stream: &mut Raw) {
+    stream.write_all(&frame(PING, 0, 0, &[7; 8])).await.unwrap();
+    loop {
+        let (kind, flags, ..) = next_frame(stream).await.unwrap();
+        assert_ne!(kind, HEADERS, "more requests than the settings allow");
+        if (kind, flags) == (PING, ACK) {
+            return;
+        }
+    }
+}
+
+async fn answer_raw(stream: &mut Raw, number: u8) {
+    stream.write_all(&frame(HEADERS, 5, number, OK)).await.unwrap();
+}
+
+#[tokio::test]
+async fn f032_settings_that_change_are_followed_down_and_up() {
+    let server = Server::tcp(|peer: Peer| async move {
+        let mut stream: Raw = Box::pin(peer.into_stream());
+        stream.write_all(&settings(3)).await.unwrap();
+        stream.read_exact(&mut [0; 24]).await.unwrap();
+        let mut first = Vec::new();
+        for _ in 0..3 {
+            first.push(next_request(&mut stream).await);
+        }
+        no_request(&mut stream).await;
+        stream.write_all(&settings(1)).await.unwrap();
+        for number in first {
+            no_request(&mut stream).await;
+            answer_raw(&mut stream, number).await;
+        }
+        for _ in 0..3 {
+            let number = next_request(&mut stream).await;
+            no_request(&mut stream).await;
+            answer_raw(&mut stream, number).await;
+        }
+        let last = next_request(&mut stream).await;
+        stream.write_all(&settings(20)).await.unwrap();
+        let mut rest = vec![last];
+        for _ in 0..13 {
+            rest.push(next_request(&mut stream).await);
+        }
+        for number in rest {
+            answer_raw(&mut stream, number).await;
+        }
+        while next_frame(&mut stream).await.is_some() {}
+    })
+    .await;
+    let agent = builder().max_connections(1).build().unwrap();
+    assert_eq!(guard(burst(&agent, &server.url(""), 20).join_all()).await.len(), 20);
+    let total = agent.stats().total;
+    assert_eq!((total.opened, total.requests, total.retries), (1, 20, 0), "{total:#?}");
 }

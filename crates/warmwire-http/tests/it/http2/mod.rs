@@ -1,9 +1,11 @@
 //! HTTP/2, from both ends of a connection.
 
 mod dead_paths;
+mod ends;
 mod goodbyes;
 mod runtimes;
 mod sharing;
+mod streams;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -110,7 +112,11 @@ pub(crate) async fn next_frame(
 /// The kinds of frames (RFC 9113, 6).
 pub(crate) const HEADERS: u8 = 1;
 pub(crate) const SETTINGS: u8 = 4;
+pub(crate) const PING: u8 = 6;
 pub(crate) const GOAWAY: u8 = 7;
+
+/// The flag of an acknowledgement.
+pub(crate) const ACK: u8 = 1;
 
 /// `:status: 200` from HPACK's static table.
 pub(crate) const OK: &[u8] = &[0x88];
