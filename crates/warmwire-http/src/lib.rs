@@ -59,6 +59,7 @@ mod retry_budget;
 mod route;
 mod send;
 mod service;
+mod shown;
 mod stats;
 mod sync;
 mod trace;

@@ -21,6 +21,7 @@ use crate::error::{Error, ErrorKind, Phase, Sent};
 use crate::held::Reading;
 use crate::key::OriginName;
 use crate::redirect::{Hop, Redirected};
+use crate::shown;
 use crate::upgrade::Upgraded;
 
 /// How long each part of an exchange took, as far as it got.
@@ -207,7 +208,6 @@ impl fmt::Display for ConnectionInfo {
 /// connection, unless what is left of the body is small (see
 /// [`drain_bytes`](crate::AgentBuilder::drain_bytes)); one that is held unread holds its
 /// connection.
-#[derive(Debug)]
 pub struct Response {
     pub(crate) head: Box<ResponseHead>,
     pub(crate) body: Body,
@@ -215,6 +215,18 @@ pub struct Response {
     pub(crate) timings: Timings,
     /// Boxed, since few responses have it.
     pub(crate) redirected: Option<Box<Redirected>>,
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("status", &self.head.status)
+            .field("version", &self.head.version)
+            .field("headers", &shown::Headers(&self.head.headers))
+            .field("connection", &self.connection)
+            .field("timings", &self.timings)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Response {

@@ -1,6 +1,7 @@
 //! A request from its start to its response's head: checkout, exchange, and at most one repeat.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,16 +27,17 @@ use crate::incoming::Incoming;
 use crate::key::{Address, Key};
 use crate::observe;
 use crate::policy::{Own, Timeouts};
-use crate::redirect::{Following, Rules, follow};
+use crate::redirect::{self, Following, Rules, follow};
 use crate::release::{release, upgrade};
 use crate::response::Response;
 use crate::retry::{self, Loss};
 use crate::route::OwnRoute;
+use crate::shown;
 use crate::trace::{Timer, Trace, close_reason, deadline, earlier, is_lost};
 use crate::wire::Fault;
 
 /// All of a request but its body.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct RequestParts {
     pub(crate) method: Method,
     /// Of a request to a [`Base`], the path alone.
@@ -50,6 +52,16 @@ pub(crate) struct RequestParts {
     pub(crate) own: Option<Box<Own>>,
     /// What the caller says about sending the request twice; otherwise the method tells.
     pub(crate) idempotent: Option<bool>,
+}
+
+impl fmt::Debug for RequestParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestParts")
+            .field("method", &self.method)
+            .field("url", &format_args!("{}", redirect::Shown(&self.url())))
+            .field("headers", &shown::Headers(&self.headers))
+            .finish_non_exhaustive()
+    }
 }
 
 /// An origin with its key already made.

@@ -5,6 +5,7 @@ use std::path::Path;
 use http::Uri;
 
 use crate::error::{Error, ErrorKind};
+use crate::shown;
 
 /// What can be used as a URL: `&str`, `String`, [`http::Uri`].
 ///
@@ -59,7 +60,7 @@ pub(crate) mod sealed {
 /// An origin: `https://api.example.com`, or `unix:/path`, whose URL is that of a local server.
 pub(crate) fn origin(text: &str) -> Result<(Uri, Option<&Path>), Error> {
     let refuse = |why: &str| {
-        let text = format!("{text:?} is not an origin: {why}");
+        let text = format!("{:?} is not an origin: {why}", shown::url(text));
         Err(Error::request(ErrorKind::InvalidRequest, text))
     };
     if let Some(path) = text.strip_prefix("unix:") {
@@ -87,9 +88,8 @@ fn parse(text: &str) -> Result<Uri, Error> {
         return check(uri);
     }
     let refuse = |why: &dyn std::fmt::Display| {
-        // What stands before an `@` may be a password.
-        let shown = if text.contains('@') { "a text with an @" } else { text };
-        Error::request(ErrorKind::InvalidRequest, format!("{shown:?} is not a URL: {why}"))
+        let text = format!("{:?} is not a URL: {why}", shown::url(text));
+        Error::request(ErrorKind::InvalidRequest, text)
     };
     // The WHATWG parser drops these without a word.
     if text.contains(|c: char| c.is_control()) {
@@ -130,5 +130,7 @@ mod tests {
         assert!(error.contains("basic_auth") && !error.contains("secret"), "{error}");
         let error = parse("http://user:secret@example.com:port/").unwrap_err().to_string();
         assert!(!error.contains("secret"), "{error}");
+        let error = parse("http://a b/?key=secret").unwrap_err().to_string();
+        assert!(error.contains("http://a b/?…") && !error.contains("secret"), "{error}");
     }
 }

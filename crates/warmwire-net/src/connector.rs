@@ -9,7 +9,7 @@ use std::time::Duration;
 use sync_wrapper::SyncWrapper;
 use tokio::net::UnixStream;
 
-use crate::error::{ConnectError, ConnectFault, ConnectPhase};
+use crate::error::{ConnectError, ConnectFault, ConnectPhase, ProxyFault};
 use crate::names::Choice;
 use crate::progress::Progress;
 use crate::proxy::Endpoint;
@@ -97,10 +97,13 @@ impl Connector {
         let mut progress = Progress::new(timeout, entered);
         match self.transport(target, &mut progress).await {
             Ok(transport) => match &target.tls {
-                None => Ok(transport.plain(progress.finish())),
+                None => {
+                    self.judge(transport.address.as_ref(), None, &progress);
+                    Ok(transport.plain(progress.finish()))
+                }
                 // Boxed, as all but the plain TCP connect is: a handshake's future is three times as
                 // large as the rest, and a burst of plain connects would carry the room for it.
-                Some(tls) => Box::pin(secure(tls, target, transport, progress)).await,
+                Some(tls) => Box::pin(self.secure(tls, target, transport, progress)).await,
             },
             Err(fault) => Err(progress.failed(fault)),
         }
@@ -137,11 +140,15 @@ impl Connector {
         progress.enter(ConnectPhase::Connect);
         match &self.custom {
             Some(custom) => {
-                let asked = ConnectTarget::new(host.to_owned(), port, choice.addresses);
+                let addresses = choice.addresses.clone();
+                let asked = ConnectTarget::new(host.to_owned(), port, addresses);
                 let stream = progress.within(custom.connect(asked)).await?;
                 let stream = stream.map_err(ConnectFault::Connect)?;
                 let socket = Socket::Custom(SyncWrapper::new(stream));
-                Ok(Transport::without_addresses(socket))
+                Ok(Transport {
+                    address: choice.into_first(),
+                    ..Transport::without_addresses(socket)
+                })
             }
             None => self.tcp(choice, from, progress).await,
         }
@@ -172,18 +179,59 @@ impl Connector {
         let mut transport =
             self.reach(proxy.host(), proxy.port(), target.local_address, progress).await?;
         progress.enter(ConnectPhase::Proxy);
-        if let Some(tls) = proxy.own_tls() {
-            let (stream, _) = progress
-                .within(tls.handshake(proxy.host(), Alpn::Http1, transport.socket))
-                .await??;
-            transport.socket = Socket::Tls(Box::new(stream));
-        }
-        if target.tls.is_some() || !proxy.forwards_http() {
-            let opened = progress.within(proxy.open(&mut transport.socket, to)).await?;
-            opened.map_err(ConnectFault::Proxy)?;
-        }
+        let address = transport.address.take();
+        let asks = target.tls.is_some() || !proxy.forwards_http();
+        let opened = ask(proxy, transport, asks.then_some(to), progress).await;
+        self.judge(address.as_ref(), opened.as_ref().err(), progress);
+        transport = opened?;
+        transport.address = address;
         progress.set_to_proxy(false);
         Ok(transport)
+    }
+
+    /// What the handshakes on a connection say of the address that was connected to.
+    fn judge(
+        &self,
+        address: Option<&AddressUse>,
+        fault: Option<&ConnectFault>,
+        progress: &Progress<'_>,
+    ) {
+        let Some(address) = address else { return };
+        match fault {
+            // One that fails after TCP is up has the fewest connections, and would draw every dial.
+            Some(
+                ConnectFault::TimedOut
+                | ConnectFault::Tls(_)
+                | ConnectFault::Certificate(..)
+                | ConnectFault::Proxy(ProxyFault::Broken(_)),
+            ) => self.names.note_failure(address, progress.began()),
+            // What is wrong is on this side, or with the target behind a proxy that answers.
+            None | Some(_) => address.note_success(),
+        }
+    }
+
+    async fn secure(
+        &self,
+        tls: &Tls,
+        target: &Target,
+        transport: Transport,
+        mut progress: Progress<'_>,
+    ) -> Result<Connected, ConnectError> {
+        progress.enter(ConnectPhase::Tls);
+        let Transport { socket, local, remote, address } = transport;
+        let handshake = tls.handshake(&target.host, target.alpn, socket);
+        let done = progress.within(handshake).await.and_then(|done| done);
+        if target.proxy.is_none() {
+            self.judge(address.as_ref(), done.as_ref().err(), &progress);
+        }
+        match done {
+            Ok((stream, info)) => {
+                let stream = Stream::Tls(Box::new(stream));
+                let (tls, phases) = (Some(info), progress.finish());
+                Ok(Connected { stream, local, remote, address, tls, phases })
+            }
+            Err(fault) => Err(progress.failed(fault)),
+        }
     }
 
     async fn tcp(
@@ -195,14 +243,14 @@ impl Connector {
         let mut tried = Tried::default();
         let addresses = choice.addresses.clone();
         let won = progress.within(self.tcp.connect(addresses, from, &mut tried)).await;
-        progress.attempts = tried.into_attempts();
         let reached = won.as_ref().ok().and_then(|up| up.as_ref()).map(|(address, _)| *address);
-        let patience = self.tcp.happy_eyeballs_delay;
-        let counted = choice.done(reached, &progress.attempts, patience);
-        if reached.is_some() {
+        let failed = tried.failed(self.tcp.happy_eyeballs_delay, reached.is_some());
+        let counted = self.names.count(choice, reached, &failed, progress.began());
+        progress.attempts = match reached {
             // What was still running has lost the race and not failed.
-            progress.attempts.retain(|other| other.error.kind() != io::ErrorKind::TimedOut);
-        }
+            Some(_) => tried.into_errors(),
+            None => tried.into_attempts(),
+        };
         match won? {
             Some((address, stream)) => Ok(Transport {
                 local: stream.local_addr().ok(),
@@ -219,23 +267,23 @@ impl Connector {
     }
 }
 
-async fn secure(
-    tls: &Tls,
-    target: &Target,
-    transport: Transport,
-    mut progress: Progress<'_>,
-) -> Result<Connected, ConnectError> {
-    progress.enter(ConnectPhase::Tls);
-    let Transport { socket, local, remote, address } = transport;
-    let handshake = tls.handshake(&target.host, target.alpn, socket);
-    match progress.within(handshake).await.and_then(|done| done) {
-        Ok((stream, info)) => {
-            let stream = Stream::Tls(Box::new(stream));
-            let (tls, phases) = (Some(info), progress.finish());
-            Ok(Connected { stream, local, remote, address, tls, phases })
-        }
-        Err(fault) => Err(progress.failed(fault)),
+/// TLS with a proxy that wants it, then asking it for the way `to` the target if there is one.
+async fn ask(
+    proxy: &Proxy,
+    mut transport: Transport,
+    to: Option<Endpoint<'_>>,
+    progress: &Progress<'_>,
+) -> Result<Transport, ConnectFault> {
+    if let Some(tls) = proxy.own_tls() {
+        let handshake = tls.handshake(proxy.host(), Alpn::Http1, transport.socket);
+        let (stream, _) = progress.within(handshake).await??;
+        transport.socket = Socket::Tls(Box::new(stream));
     }
+    if let Some(to) = to {
+        let opened = progress.within(proxy.open(&mut transport.socket, to)).await?;
+        opened.map_err(ConnectFault::Proxy)?;
+    }
+    Ok(transport)
 }
 
 async fn connect_unix(path: &std::path::Path) -> io::Result<UnixStream> {

@@ -14,6 +14,7 @@ const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 /// The clock of one connect: which phase is running and what the others took.
 pub(crate) struct Progress<'a> {
     entered: &'a (dyn Fn(ConnectPhase) + Sync),
+    began: Instant,
     deadline: Instant,
     phase: ConnectPhase,
     since: Instant,
@@ -32,6 +33,7 @@ impl<'a> Progress<'a> {
         let now = Instant::now();
         Progress {
             entered,
+            began: now,
             deadline: now + timeout.unwrap_or(FOR_EVER).min(FOR_EVER),
             phase: ConnectPhase::Dns,
             since: now,
@@ -45,6 +47,10 @@ impl<'a> Progress<'a> {
         self.finish();
         (self.entered)(if self.to_proxy { ConnectPhase::Proxy } else { phase });
         self.phase = phase;
+    }
+
+    pub(crate) fn began(&self) -> Instant {
+        self.began
     }
 
     /// From here on it is about reaching the proxy, or no longer.

@@ -35,6 +35,25 @@ pub(crate) struct Tried {
 }
 
 impl Tried {
+    /// The addresses that have failed, by an error or by silence.
+    ///
+    /// Where another one was `won`, silent is who was given a head start of `delay` before it and
+    /// has not used it; without a head start one has only been slower. Where none was, it is who
+    /// had as much time, and in any case the one that had the most.
+    pub(crate) fn failed(&self, delay: Duration, won: bool) -> Vec<SocketAddr> {
+        let times = self.running.iter().map(|(address, began)| (*address, began.elapsed()));
+        let most = times.clone().map(|(_, time)| time).max().unwrap_or_default();
+        let enough = if won { delay } else { delay.min(most) };
+        let silent = times.filter(|(_, time)| *time >= enough && !(won && delay.is_zero()));
+        let errors = self.failed.iter().map(|attempt| attempt.address);
+        errors.chain(silent.map(|(address, _)| address)).collect()
+    }
+
+    /// The attempts that ended by an error.
+    pub(crate) fn into_errors(self) -> Vec<Attempt> {
+        self.failed
+    }
+
     /// The attempts that failed, those that were still running as timed out, and those that time
     /// did not suffice for.
     pub(crate) fn into_attempts(self) -> Vec<Attempt> {
@@ -88,7 +107,10 @@ where
             () = &mut step, if !tried.waiting.is_empty() => None,
         } {
             match result {
-                Ok(up) => return Some((address, up)),
+                Ok(up) => {
+                    tried.running.retain(|(running, _)| *running != address);
+                    return Some((address, up));
+                }
                 Err(error) => tried.fail(address, error),
             }
             if !tried.waiting.is_empty() {
@@ -134,7 +156,7 @@ mod tests {
         assert_eq!(won.await, Some((at("127.0.0.1:1"), ())));
         assert_eq!(began.elapsed(), delay);
         let tried = tried.into_attempts();
-        assert_eq!(tried.len(), 2, "the one that was still running is named: {tried:?}");
+        assert_eq!(tried.len(), 1, "the one that was still running is named: {tried:?}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -170,5 +192,38 @@ mod tests {
         let text = ConnectError { phase, fault, attempts, phases }.to_string();
         assert!(text.contains("127.0.0.16:1") && text.ends_with("and 4 more)"), "{text}");
         assert!(!text.contains("127.0.0.17:1"), "{text}");
+    }
+
+    /// What [`Tried::failed`] says after `time`, where all are silent but 127.0.0.9, which is up
+    /// after 10 ms.
+    async fn failed(addresses: &[u8], delay: u64, time: u64) -> Vec<String> {
+        let (delay, time) = (Duration::from_millis(delay), Duration::from_millis(time));
+        let mut tried = Tried::default();
+        let addresses = addresses.iter().map(|last| at(&format!("127.0.0.{last}:1"))).collect();
+        let dial = race(addresses, delay, &mut tried, |address| async move {
+            match address == at("127.0.0.9:1") {
+                true => tokio::time::sleep(Duration::from_millis(10)).await,
+                false => std::future::pending().await,
+            }
+            Ok(())
+        });
+        let won = tokio::time::timeout(time, dial).await.is_ok();
+        tried.failed(delay, won).iter().map(|at| at.ip().to_string()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f093_silent_is_who_did_not_use_its_head_start() {
+        assert_eq!(failed(&[1, 9], 250, 1000).await, ["127.0.0.1"]);
+        assert_eq!(failed(&[9, 1], 250, 1000).await, [""; 0], "never tried");
+        assert_eq!(failed(&[9, 1], 8, 1000).await, [""; 0], "lost the race");
+        assert_eq!(failed(&[1, 9, 2], 0, 1000).await, [""; 0], "there was no head start");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f093_where_nobody_answers_in_time_the_longest_tried_has_failed() {
+        assert_eq!(failed(&[1, 2], 250, 100).await, ["127.0.0.1"], "2 was never tried");
+        assert_eq!(failed(&[1, 2], 250, 300).await, ["127.0.0.1"], "2 had little time");
+        assert_eq!(failed(&[1, 2], 250, 600).await, ["127.0.0.1", "127.0.0.2"]);
+        assert_eq!(failed(&[1, 2], 0, 100).await, ["127.0.0.1", "127.0.0.2"]);
     }
 }

@@ -1,7 +1,7 @@
 //! From a name to addresses.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, ToSocketAddrs};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -61,8 +61,13 @@ impl Resolve for SystemResolver {
     fn resolve(&self, host: &str) -> BoxFuture<'static, io::Result<Resolved>> {
         let host = host.to_owned();
         Box::pin(async move {
-            let _turn = LOOKUPS.acquire().await.map_err(io::Error::other)?;
-            let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
+            let turn = LOOKUPS.acquire().await.map_err(io::Error::other)?;
+            let look_up = move || {
+                // To the end of the thread's work, which goes on when nobody waits for it any more.
+                let _turn = turn;
+                (host.as_str(), 0).to_socket_addrs()
+            };
+            let found = tokio::task::spawn_blocking(look_up).await.map_err(io::Error::other)??;
             Ok(found.map(|address| address.ip()).collect::<Vec<_>>().into())
         })
     }

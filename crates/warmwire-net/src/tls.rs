@@ -191,7 +191,7 @@ impl Tls {
     }
 
     /// How many sessions are kept for resumption; 0 makes every handshake a full one. Default
-    /// 256, the least recently used goes first.
+    /// 256: 32 servers with eight sessions each, and the server that was met first goes first.
     #[must_use]
     pub fn resumption(self, sessions: usize) -> Tls {
         self.with(|settings| settings.sessions = sessions)

@@ -49,6 +49,7 @@ pub use self::origin::OriginPolicy;
 /// | [`scheduling`](Self::scheduling) | last in, first out |
 /// | [`proxy`](Self::proxy) | none |
 /// | [`spread`](Self::spread) | least connections |
+/// | [`address_set_back`](Self::address_set_back) | 1 s |
 /// | [`dns_cache`](Self::dns_cache), [`dns_refresh`](Self::dns_refresh) | 5 s, 30 s; the TTL where it is known |
 /// | [`tcp_nodelay`](Self::tcp_nodelay) | on |
 /// | [`tcp_keepalive`](Self::tcp_keepalive) | after 15 s, every 15 s, 3 times |

@@ -36,4 +36,17 @@ impl AgentBuilder {
         self.names.refresh = interval;
         self
     }
+
+    /// How long an address of a name is tried last after a connection to it failed, in TCP or in the
+    /// handshake with TLS or with a proxy; twice as long after each further time, up to thirty times
+    /// this, and less by a random share of up to a half. Default 1 s, at most a day; zero tries all
+    /// alike at once.
+    /// Set back is not excluded: where every address has failed, all are tried.
+    pub fn address_set_back(mut self, time: Duration) -> Self {
+        self.names.set_back = time.min(MOST_SET_BACK);
+        self
+    }
 }
+
+/// With thirty times as much a clock can still do sums.
+const MOST_SET_BACK: Duration = Duration::from_secs(24 * 3600);

@@ -123,6 +123,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     both!(local_address, Kind::Address, address),
     agent_only!(spread, Kind::Spread, spread),
     agent_only!(dns_cache, Kind::Time, time),
+    agent_only!(address_set_back, Kind::Time, time),
     agent_only!(dns_refresh, Kind::Time, time),
     agent_only!(tcp_keepalive, Kind::TimeOrOff, time_or_off),
     Setting {

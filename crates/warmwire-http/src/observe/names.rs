@@ -29,5 +29,10 @@ pub const CONNECT_FAILURES: &str = "warmwire.client.connect.failures";
 
 /// The bucket boundaries, in seconds, that OpenTelemetry's conventions advise for
 /// [`REQUEST_DURATION`]. A recorder has to be told of them; they suit [`QUEUE_DURATION`] too.
+/// [`CONNECTION_DURATION`] has [its own](CONNECTION_DURATION_BUCKETS).
 pub const DURATION_BUCKETS: [f64; 14] =
     [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
+
+/// Bucket boundaries, in seconds, for [`CONNECTION_DURATION`], as OpenTelemetry's SDK for .NET has them.
+pub const CONNECTION_DURATION_BUCKETS: [f64; 14] =
+    [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];

@@ -159,20 +159,26 @@ async fn f074_no_response_has_bytes_of_another() {
 
 #[tokio::test]
 async fn f075_a_connection_cut_by_the_server_is_closed_here_too() {
+    const CUTS: [&str; 4] = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Len",
+    ];
     let server = Server::tcp(|mut peer: Peer| async move {
         peer.head().await;
-        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf").await;
+        peer.send(CUTS[peer.number() % CUTS.len()]).await;
         peer.finish().await;
         // Ends only when the client closes its side: until then it would be in CLOSE_WAIT.
         assert!(peer.until_closed().await.is_empty());
     })
     .await;
     let agent = Agent::new();
-    for _ in 0..200 {
+    for _ in 0..1_000 {
         let error = get(&agent, server.url("/")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ResponseCut);
     }
-    assert_eq!(server.until(|counts| counts.open == 0).await.accepted, 200);
+    assert_eq!(server.until(|counts| counts.open == 0).await.accepted, 1_000);
 }
 
 #[tokio::test]

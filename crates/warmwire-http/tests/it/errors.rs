@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::time::sleep;
 use warmwire_http::{Agent, AgentBuilder, Body, Error, ErrorKind, Io, Phase, Sent, Tls};
-use warmwire_testkit::{BlackHole, Certificates, Gate, Peer, Server, ServerTls, ok};
+use warmwire_testkit::{BlackHole, Certificates, Gate, Peer, Reply, Server, ServerTls, ok};
 
 use crate::support::{ConnectWith, MEMORY, ResolveWith, get, loopback, memory, spawn_get, until};
 
@@ -400,6 +400,32 @@ async fn heads_that_cannot_be_sent_are_refused_before_a_connection_is_taken() {
     assert_eq!((agent.stats().total.requests, agent.stats().total.open_errors), (0, 0));
 }
 
+#[tokio::test]
+async fn debug_output_has_no_secrets() {
+    let server = Server::tcp(|peer| {
+        peer.serve(|_| Reply::new(200).header("Set-Cookie", "id=secret").body("x").bytes())
+    })
+    .await;
+    let agent = Agent::new();
+    let origin = agent.origin(server.url("")).unwrap();
+    let requests = [
+        agent.get(server.url("/path?token=secret")),
+        origin.get("/path?token=secret"),
+        agent.get(server.url("/path")).basic_auth("user", "secret"),
+    ];
+    for request in requests {
+        let request = request
+            .header("authorization", "Bearer secret")
+            .header("cookie", "id=secret")
+            .header("x-plain", "shown");
+        let shown = format!("{request:?}");
+        assert!(shown.contains("/path") && shown.contains("\"shown\""), "{shown}");
+        assert!(!shown.contains("secret"), "{shown}");
+        let shown = format!("{:?}", request.send().await.unwrap());
+        assert!(shown.contains("set-cookie") && !shown.contains("secret"), "{shown}");
+    }
+}
+
 /// A body that declares another length than it has.
 struct Lying {
     /// What it says is left.
@@ -531,4 +557,34 @@ async fn f036_timings_add_up_and_the_connection_is_described() {
     assert!(again.reused() && again.id() == connection.id() && again.requests() == 1);
     assert_eq!((again.age(), again.idle_before()), (ms(140), ms(100)));
     assert_eq!((response.timings().waited(), response.timings().total()), (ms(0), ms(40)));
+}
+
+/// Also of what failed: on which connection, after what, and how long each part took.
+#[tokio::test(start_paused = true)]
+async fn f036_an_error_tells_the_same_of_its_connection() {
+    let server = Server::memory(|mut peer| async move {
+        while let Some(request) = peer.request().await {
+            match request.target.as_str() {
+                "/silent" => sleep(Duration::from_secs(3_600)).await,
+                target => peer.send(ok(target)).await,
+            }
+        }
+    });
+    let agent = slow(ms(10), ms(20), &server).response_timeout(ms(50)).build().unwrap();
+    let url = "http://a.example/silent";
+    let fresh = agent.get(url).send().await.unwrap_err();
+    assert_is(&fresh, ErrorKind::ResponseTimeout, Phase::Head, Sent::Maybe, &["50ms"]);
+    let used = fresh.connection().expect("it had one").clone();
+    assert!(!used.reused() && used.requests() == 0 && used.age() == ms(0));
+    let timings = fresh.timings();
+    assert_eq!((timings.dns, timings.connect, timings.queued), (ms(10), ms(20), ms(0)));
+    assert_eq!(fresh.elapsed(), timings.waited() + ms(50));
+
+    get(&agent, "http://a.example/").await.unwrap();
+    sleep(ms(100)).await;
+    let reused = agent.get(url).send().await.unwrap_err();
+    let again = reused.connection().expect("it had one");
+    assert!(again.reused() && again.requests() == 1 && again.id() != used.id());
+    assert_eq!((again.age(), again.idle_before()), (ms(100), ms(100)));
+    assert_eq!((reused.timings().waited(), reused.elapsed()), (ms(0), ms(50)));
 }

@@ -177,7 +177,7 @@ async fn f034_close_idle_spares_what_is_in_use() {
 }
 
 #[tokio::test]
-async fn f034_evict_closes_idle_ones_at_once_and_busy_ones_after_their_response() {
+async fn f009_f034_evict_closes_idle_ones_at_once_and_busy_ones_after_their_response() {
     let gate = Gate::shut();
     let at = gate.clone();
     let server = Server::tcp(move |peer| peer.echo_targets_at(at.clone())).await;

@@ -6,8 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use warmwire_http::{Agent, BoxFuture, CloseReason, Resolve, Resolved, Spread};
-use warmwire_testkit::{Peer, Server};
+use warmwire_http::{
+    Agent, BoxFuture, CloseReason, ErrorKind, Resolve, Resolved, Scheduling, Spread, Tls,
+};
+use warmwire_testkit::{BlackHole, Certificates, Peer, Server};
 
 use crate::support::{get, until};
 
@@ -144,6 +146,72 @@ async fn f010_load_follows_a_name_that_moves() {
     assert!(spread(&agent).keys().all(|address| *address == local(2)), "{:?}", spread(&agent));
 }
 
+/// Answers without a TTL.
+#[derive(Clone)]
+struct WithoutTtl(Name);
+
+impl Resolve for WithoutTtl {
+    fn resolve(&self, host: &str) -> BoxFuture<'static, io::Result<Resolved>> {
+        let answer = self.0.resolve(host);
+        Box::pin(async move { Ok(answer.await?.addresses.into()) })
+    }
+}
+
+#[tokio::test]
+async fn f010_connections_that_are_never_idle_end_with_their_lifetime() {
+    let (servers, url) = servers(2).await;
+    let name = Name::new(&[local(1)], LONG);
+    let agent = Agent::builder()
+        .resolver(WithoutTtl(name.clone()))
+        .dns_cache(Duration::ZERO)
+        .dns_refresh(LONG)
+        .max_lifetime(Duration::from_millis(50))
+        .max_connections(2)
+        .build()
+        .unwrap();
+    agent.warm(&*url, 2).await.unwrap();
+    name.becomes(&[local(2)]);
+    let began = std::time::Instant::now();
+    let ended = || agent.stats().total.closed.get(CloseReason::MaxLifetime);
+    while ended() == 0 || servers[1].counts().requests.is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(30), "{:#?}", agent.stats());
+        let both = tokio::join!(get(&agent, &url), get(&agent, &url));
+        assert!(both.0.is_ok() && both.1.is_ok(), "no request is cut: {both:?}");
+    }
+    // The dial in its place tells that the other one's address is gone too.
+    assert!(spread(&agent).keys().all(|address| *address == local(2)), "{:?}", spread(&agent));
+}
+
+#[tokio::test]
+async fn f094_a_silent_address_costs_the_delay_that_was_set() {
+    let hole = BlackHole::new();
+    let port = hole.address().port();
+    let _server = Server::on(&format!("127.0.0.2:{port}"), None, Peer::echo_targets).await;
+    let agent = Agent::builder()
+        .resolver(Name::new(&[local(1), local(2)], LONG))
+        .spread(Spread::InOrder)
+        .happy_eyeballs_delay(Duration::from_millis(50))
+        .build()
+        .unwrap();
+    let response = agent.get(format!("http://spread.example:{port}/")).send().await.unwrap();
+    assert_eq!(response.connection().remote_address().unwrap().ip(), local(2));
+    // The default would be 250 ms, and the kernel tries for two minutes.
+    let connect = response.timings().connect;
+    assert!(connect >= Duration::from_millis(50), "{connect:?}");
+}
+
+#[tokio::test]
+async fn f094_the_error_of_a_name_with_a_hundred_addresses_can_be_read() {
+    let (servers, url) = servers(1).await;
+    drop(servers);
+    tokio::task::yield_now().await;
+    let hundred: Vec<_> = (1..=100).map(local).collect();
+    let agent = Agent::builder().resolver(Name::new(&hundred, LONG)).build().unwrap();
+    let error = get(&agent, &url).await.unwrap_err().to_string();
+    assert_eq!(error.matches("127.0.0.").count(), 16, "{error}");
+    assert!(error.contains("and 84 more"), "{error}");
+}
+
 #[tokio::test]
 async fn f093_addresses_that_are_down_are_tried_last() {
     let (mut servers, url) = servers(3).await;
@@ -173,6 +241,67 @@ async fn f093_an_origin_whose_addresses_are_all_down_comes_back() {
     let port = url.trim_end_matches('/').rsplit(':').next().unwrap();
     let _server = Server::on(&format!("127.0.0.2:{port}"), None, Peer::echo_targets).await;
     get(&agent, &url).await.expect("set back is not excluded");
+}
+
+#[tokio::test]
+async fn f093_an_address_that_is_silent_is_set_back_however_short_the_connect_timeout() {
+    let hole = BlackHole::new();
+    let port = hole.address().port();
+    let _server = Server::on(&format!("127.0.0.2:{port}"), None, Peer::echo_targets).await;
+    let url = format!("http://spread.example:{port}/");
+    let agent = Agent::builder()
+        .resolver(Name::new(&[local(1), local(2)], LONG))
+        .spread(Spread::InOrder)
+        .connect_timeout(Duration::from_millis(50))
+        .happy_eyeballs_delay(LONG)
+        .dial_backoff(Duration::ZERO, Duration::ZERO)
+        .build()
+        .unwrap();
+    let error = get(&agent, &url).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectTimeout);
+    get(&agent, &url).await.expect("the second try begins with the other address");
+}
+
+#[tokio::test]
+async fn f093_an_address_whose_tls_is_broken_does_not_draw_every_dial() {
+    let certificates = Certificates::new();
+    let good = Server::tls(certificates.server(), Peer::echo_targets).await;
+    let port = good.address().port();
+    // Takes connections and closes them.
+    let address = format!("127.0.0.2:{port}");
+    let _bad = Server::on(&address, None, |peer: Peer| async { drop(peer) }).await;
+    let agent = Agent::builder()
+        .resolver(Name::new(&[local(1), local(2)], LONG))
+        .tls(Tls::new().roots_pem(certificates.root_pem()))
+        .dial_backoff(Duration::ZERO, Duration::ZERO)
+        .build()
+        .unwrap();
+    let url = format!("https://localhost:{port}/");
+    // The one with no connection has the fewest, so it is tried once at the latest by the second.
+    let mut failed = 0;
+    for number in 1..=6 {
+        failed += usize::from(agent.warm(&*url, number).await.is_err());
+    }
+    assert_eq!(failed, 1);
+    assert_eq!(spread(&agent).keys().collect::<Vec<_>>(), [&local(1)]);
+}
+
+#[tokio::test]
+async fn f092_requests_are_even_over_ready_connections() {
+    let (servers, url) = servers(3).await;
+    let agent = Agent::builder()
+        .resolver(Name::new(&[local(1), local(2), local(3)], LONG))
+        .scheduling(Scheduling::Fifo)
+        .max_connections(3)
+        .build()
+        .unwrap();
+    agent.warm(&*url, 3).await.unwrap();
+    for _ in 0..300 {
+        get(&agent, &url).await.unwrap();
+    }
+    for server in &servers {
+        assert_eq!(server.counts().requests.len(), 100);
+    }
 }
 
 #[tokio::test]

@@ -87,6 +87,29 @@ async fn f102_timers_and_limits_apply_to_tunnels() {
     assert_eq!(agent.stats().total.max_open, 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn f102_tunnels_have_a_lifetime() {
+    let server = Server::memory(Peer::echo_targets);
+    let script = ProxyScript::new().leading("a.example:80", &server);
+    let own = script.clone();
+    let through = Server::memory(move |peer| own.clone().http(peer));
+    let agent = Agent::builder()
+        .connector(memory(&through))
+        .resolver(loopback())
+        .proxy(Proxy::parse("http://proxy.example:3128").unwrap().tunnel_http(true))
+        .max_lifetime(Duration::from_secs(2))
+        .build()
+        .unwrap();
+    for _ in 0..50 {
+        get(&agent, "http://a.example/").await.unwrap();
+        sleep(Duration::from_millis(100)).await;
+    }
+    let total = agent.stats().total;
+    let ended = total.closed.get(CloseReason::MaxLifetime);
+    assert!((2..=3).contains(&ended) && total.opened <= ended + 1, "{total:?}");
+    assert_eq!(script.asked().len() as u64, total.opened);
+}
+
 #[tokio::test]
 async fn f101_tunnels_to_one_server_are_in_no_others_way() {
     let certificates = Certificates::new();

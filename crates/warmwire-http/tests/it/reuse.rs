@@ -378,6 +378,42 @@ async fn f108_resets_under_load_lose_no_get() {
     assert_eq!(total.requests - total.retries, 1_000);
 }
 
+/// A thousand tasks on fifty connections, of which every fifth is reset while it is idle, after
+/// however many requests it had by then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f108_connections_that_are_reset_while_idle_leave_no_task_stuck() {
+    let server = Server::tcp(|mut peer: Peer| async move {
+        let doomed = peer.number() % 5 == 4;
+        let moment = std::time::Duration::from_millis(1);
+        for number in 0.. {
+            let next = peer.request();
+            let request = match doomed && number > 0 {
+                true => tokio::time::timeout(moment, next).await.unwrap_or_default(),
+                false => next.await,
+            };
+            match request {
+                Some(request) => peer.send(ok(&request.target)).await,
+                None if doomed => return peer.reset(),
+                None => return,
+            }
+        }
+    })
+    .await;
+    let agent = Agent::builder().max_connections(50).build().unwrap();
+    for round in 0..3 {
+        let tasks: Vec<_> =
+            (0..1_000).map(|n| spawn_get(&agent, server.url(&format!("/{round}/{n}")))).collect();
+        for (n, task) in tasks.into_iter().enumerate() {
+            let text = warmwire_testkit::guarded("a request", task).await.unwrap();
+            assert_eq!(text.unwrap(), format!("/{round}/{n}"));
+        }
+        let idle = until(&agent, |total| total.active == 0 && total.connecting == 0).await.total;
+        assert_eq!((idle.waiting, idle.retry_outcomes.over_budget), (0, 0));
+        // Those that are doomed are seen to go.
+        until(&agent, |total| total.closed.get(CloseReason::Reset) > round).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn f001_a_lost_race_is_invisible_and_counted() {
     let server = Server::memory(|mut peer| async move {

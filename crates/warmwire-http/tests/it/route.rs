@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use warmwire_http::{Agent, ErrorKind, RequestBuilder, Tls, TlsVersion};
 use warmwire_testkit::{Certificates, Peer, Server};
 
-use crate::support::{get, loopback};
+use crate::support::{get, loopback, memory};
 
 fn trusting(certificates: &Certificates) -> Tls {
     Tls::new().roots_pem(certificates.root_pem())
@@ -119,6 +119,32 @@ async fn tls_that_cannot_be_used_is_told_before_anything_is_opened() {
     let broken = Tls::new().roots_pem(b"none");
     let error = agent.get("https://a.example").tls(broken).send().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidConfig, "{error}");
+}
+
+/// Keys are compared in full: the first two hosts have the same CRC-32.
+#[tokio::test(start_paused = true)]
+async fn f099_hosts_that_only_look_alike_share_nothing() {
+    let server = Server::memory(Peer::echo_targets);
+    let agent = Agent::builder().connector(memory(&server)).resolver(loopback()).build().unwrap();
+    let urls = [
+        "http://plumless.example/",
+        "http://buckeroo.example/",
+        "http://plumless.example:81/",
+        "http://plumless.example.org/",
+        "http://127.0.0.1/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::1]/",
+    ];
+    for reused in [false, true] {
+        for url in urls {
+            let response = agent.get(url).send().await.unwrap();
+            assert_eq!(response.connection().reused(), reused, "{url}");
+            response.text().await.unwrap();
+        }
+    }
+    let same = agent.get("HTTP://Plumless.EXAMPLE:80/").send().await.unwrap();
+    assert!(same.connection().reused(), "that is the first one, written otherwise");
+    assert_eq!(server.counts().accepted, urls.len());
 }
 
 #[tokio::test]

@@ -133,6 +133,23 @@ async fn f100_connections_of_a_pool_resume_one_session() {
     }
 }
 
+/// Room for one server: what comes after it takes its place.
+#[tokio::test]
+async fn f100_the_sessions_that_are_kept_are_bounded() {
+    let certificates = Certificates::new();
+    let names = ["a.example", "b.example"];
+    let server = describing(certificates.server_as(&certificates.identity(&names))).await;
+    let agent = builder(trusting(&certificates).resumption(1)).keep_alive(false).build().unwrap();
+    let mut resumed = Vec::new();
+    for name in ["a", "a", "b", "a", "a"] {
+        let url = format!("https://{name}.example:{}/", server.address().port());
+        let response = agent.get(url).send().await.unwrap();
+        resumed.push(response.connection().resumed());
+        response.text().await.unwrap();
+    }
+    assert_eq!(resumed, [false, true, false, false, true]);
+}
+
 #[tokio::test]
 async fn f098_settings_made_apart_never_share_a_session() {
     let certificates = Certificates::new();

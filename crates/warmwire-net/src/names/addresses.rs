@@ -10,14 +10,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Spread;
 use super::host::Host;
-use crate::error::Attempt;
+use super::{NameSettings, Spread};
 use crate::race::interleave;
 
-/// How long an address is tried last after it failed once; twice as long after each further time.
-const SET_BACK: Duration = Duration::from_secs(1);
-const LONGEST_SET_BACK: Duration = Duration::from_secs(30);
+/// The longest set-back, in first ones.
+const MOST_SET_BACKS: u32 = 30;
 
 /// One address of a name, with a port.
 #[derive(Debug, Default)]
@@ -32,7 +30,8 @@ pub(super) struct Address {
 #[derive(Debug, Default)]
 struct Failures {
     in_a_row: u32,
-    set_back_until: Option<Instant>,
+    /// From when until when the address is tried last.
+    set_back: Option<(Instant, Instant)>,
 }
 
 impl Address {
@@ -44,18 +43,26 @@ impl Address {
         self.gone.store(gone, Ordering::Relaxed);
     }
 
-    fn is_set_back(&self, now: Instant) -> bool {
+    fn set_back_until(&self, now: Instant) -> Option<Instant> {
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        failures.set_back_until.is_some_and(|until| now < until)
+        failures.set_back.map(|(_, until)| until).filter(|until| now < *until)
     }
 
-    fn set_back(&self, now: Instant) {
+    /// It failed a dial that began at `begun`. `first` is how long it is tried last when it failed
+    /// once; it is twice as long after each further time.
+    fn set_back(&self, begun: Instant, first: Duration) {
+        let now = Instant::now();
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        let time = SET_BACK.saturating_mul(1 << failures.in_a_row.min(5)).min(LONGEST_SET_BACK);
+        // What many dials have seen together is one outage.
+        if failures.set_back.is_some_and(|(since, _)| begun < since) {
+            return;
+        }
+        let doublings = 1 << failures.in_a_row.min(5);
+        let time = first.saturating_mul(doublings).min(first.saturating_mul(MOST_SET_BACKS));
         // Half to whole: agents that lost an address together do not come back together.
         let share = 0.5 + (random() % 1024) as f64 / 2048.0;
         failures.in_a_row = failures.in_a_row.saturating_add(1);
-        failures.set_back_until = Some(now + time.mul_f64(share));
+        failures.set_back = now.checked_add(time.mul_f64(share)).map(|until| (now, until));
     }
 
     fn clear(&self) {
@@ -85,6 +92,16 @@ impl AddressUse {
 
     pub(super) fn host(&self) -> &Arc<Host> {
         &self.host
+    }
+
+    /// The handshakes on the connection are done.
+    pub(crate) fn note_success(&self) {
+        self.address.clear();
+    }
+
+    /// They failed, in a dial that began at `begun`.
+    pub(super) fn note_failure(&self, begun: Instant, settings: &NameSettings) {
+        self.address.set_back(begun, settings.set_back);
     }
 
     fn new(host: &Arc<Host>, address: Arc<Address>) -> AddressUse {
@@ -121,59 +138,148 @@ impl Choice {
         Choice { addresses: vec![address], first: None }
     }
 
-    pub(super) fn of(host: &Arc<Host>, found: &[IpAddr], port: u16, spread: Spread) -> Choice {
+    pub(super) fn of(
+        host: &Arc<Host>,
+        found: &[IpAddr],
+        port: u16,
+        settings: &NameSettings,
+    ) -> Choice {
         let now = Instant::now();
         let mut state = host.lock();
         let prefers_v6 = found.first().is_some_and(IpAddr::is_ipv6);
-        let mut ranked: Vec<_> = found
-            .iter()
-            .map(|ip| {
-                let address = state.addresses.entry(SocketAddr::new(*ip, port)).or_default();
-                let rank = match spread {
-                    Spread::InOrder => (0, 0),
-                    Spread::LeastConnections => (address.open(), random()),
-                };
-                let preferred = ip.is_ipv6() == prefers_v6;
-                ((address.is_set_back(now), Reverse(preferred), rank), *ip)
-            })
-            .collect();
+        let (mut front, mut back) = (Vec::with_capacity(found.len()), Vec::new());
+        for ip in found {
+            let address = state.addresses.entry(SocketAddr::new(*ip, port)).or_default();
+            let rank = match settings.spread {
+                Spread::InOrder => (0, 0),
+                Spread::LeastConnections => (address.open(), random()),
+            };
+            match address.set_back_until(now) {
+                None => front.push(((Reverse(ip.is_ipv6() == prefers_v6), rank), *ip)),
+                Some(until) => back.push((until, *ip)),
+            }
+        }
         // Stable, and by the family first only so that it leads where both take turns.
-        ranked.sort_by_key(|(rank, _)| *rank);
-        let (back, front): (Vec<_>, Vec<_>) = ranked.into_iter().partition(|((back, ..), _)| *back);
-        let turns =
-            |group: Vec<(_, IpAddr)>| interleave(group.into_iter().map(|of| of.1).collect());
-        let order = turns(front).into_iter().chain(turns(back));
+        front.sort_by_key(|(rank, _)| *rank);
+        // Whichever is due first has had the most time to come back.
+        back.sort_by_key(|(until, _)| *until);
+        let front = interleave(front.into_iter().map(|(_, ip)| ip).collect());
+        let order = front.into_iter().chain(back.into_iter().map(|(_, ip)| ip));
         let addresses: Vec<_> = order.map(|ip| SocketAddr::new(ip, port)).collect();
         let first = addresses.first().and_then(|at| state.addresses.get(at).cloned());
         let first = first.map(|address| AddressUse::new(host, address));
         Choice { addresses, first }
     }
 
-    /// The dial is done: what has failed is set back, and what was reached is counted.
-    pub(crate) fn done(
+    /// Leaves the choice to somebody who does not tell what became of it: the connection is counted
+    /// on the address that was named first.
+    pub(crate) fn into_first(self) -> Option<AddressUse> {
+        self.first
+    }
+
+    /// Sets back what has `failed` in the dial that began at `begun`, and counts the connection on
+    /// the address that was `reached`.
+    pub(super) fn end(
         self,
         reached: Option<SocketAddr>,
-        attempts: &[Attempt],
-        patience: Duration,
+        failed: &[SocketAddr],
+        begun: Instant,
+        settings: &NameSettings,
     ) -> Option<AddressUse> {
         let host = self.first.as_ref()?.host.clone();
         let mut state = host.lock();
-        let now = Instant::now();
-        for Attempt { address, elapsed, error } in attempts {
-            // One that lost the race, or was never tried, has not failed.
-            if *elapsed < patience && error.kind() == std::io::ErrorKind::TimedOut {
-                continue;
-            }
-            if let Some(address) = state.addresses.get(address) {
-                address.set_back(now);
-            }
+        for address in failed.iter().filter_map(|at| state.addresses.get(at)) {
+            address.set_back(begun, settings.set_back);
         }
-        let address = state.addresses.entry(reached?).or_default().clone();
-        address.clear();
+        let reached = reached?;
+        let gone = !state.has(reached.ip());
+        let address = state.addresses.entry(reached).or_default().clone();
+        // The name may have lost it while it was dialled.
+        address.set_gone(gone);
         Some(AddressUse::new(&host, address))
     }
 }
 
 fn random() -> u64 {
     RandomState::new().hash_one(0u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn ip(last: u8) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::new(10, 0, 0, last))
+    }
+
+    fn order(choice: &Choice) -> Vec<IpAddr> {
+        choice.addresses.iter().map(SocketAddr::ip).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f093_an_outage_that_many_dials_see_counts_once() {
+        let address = Address::default();
+        let begun = Instant::now();
+        for _ in 0..10 {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            address.set_back(begun, SECOND);
+        }
+        assert!(address.set_back_until(Instant::now()).is_some());
+        tokio::time::advance(SECOND).await;
+        assert!(address.set_back_until(Instant::now()).is_none());
+
+        // One after the other it is longer each time, half a minute at most.
+        for _ in 0..20 {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            address.set_back(Instant::now(), SECOND);
+        }
+        let now = Instant::now();
+        let until = address.set_back_until(now).expect("it has failed");
+        assert!(until > now + 14 * SECOND && until <= now + 30 * SECOND, "{:?}", until - now);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f093_no_set_back_is_none() {
+        let address = Address::default();
+        address.set_back(Instant::now(), Duration::ZERO);
+        assert!(address.set_back_until(Instant::now()).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f093_where_all_have_failed_the_one_that_is_due_first_leads() {
+        let host = Arc::new(Host::new("a"));
+        let (found, settings) = ([ip(1), ip(2), ip(3)], NameSettings::default());
+        for last in [2, 3, 1] {
+            let choice = Choice::of(&host, &found, 80, &settings);
+            // Far enough apart for the jitter.
+            tokio::time::advance(Duration::from_millis(600)).await;
+            let failed = [SocketAddr::new(ip(last), 80)];
+            // Later ones are set back for longer too.
+            let first = SECOND * (10 * u32::from(last == 3) + 100 * u32::from(last == 1) + 1);
+            choice.end(
+                None,
+                &failed,
+                Instant::now(),
+                &NameSettings { set_back: first, ..settings },
+            );
+        }
+        let choice = Choice::of(&host, &found, 80, &settings);
+        assert_eq!(order(&choice), [ip(2), ip(3), ip(1)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f092_an_address_that_is_lost_while_it_is_dialled_is_gone() {
+        let host = Arc::new(Host::new("a"));
+        let (now, settings) = (Instant::now(), NameSettings::default());
+        host.learn(&[ip(1)], now + SECOND, u64::MAX);
+        let choice = Choice::of(&host, &[ip(1)], 80, &settings);
+        host.learn(&[ip(2)], now + SECOND, u64::MAX);
+        let reached = Some(SocketAddr::new(ip(1), 80));
+        let counted = choice.end(reached, &[], now, &settings).expect("it was reached");
+        assert!(counted.is_gone());
+    }
 }

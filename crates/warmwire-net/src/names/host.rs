@@ -75,12 +75,12 @@ impl Host {
     }
 
     /// Asks the resolver, or joins those who wait for its answer.
-    pub(super) async fn look_up(&self, resolver: &dyn Resolve) -> io::Result<Found> {
+    pub(super) async fn look_up(&self, resolver: &Arc<dyn Resolve>) -> io::Result<Found> {
         let flight = self.flight(resolver);
         flight.await.map_err(|error| io::Error::new(error.kind(), SharedError(error)))
     }
 
-    fn flight(&self, resolver: &dyn Resolve) -> Shared<Flight> {
+    fn flight(&self, resolver: &Arc<dyn Resolve>) -> Shared<Flight> {
         let mut state = self.lock();
         let now = Instant::now();
         let young = state.flight.as_ref().filter(|(_, began)| now < *began + LONGEST_FLIGHT);
@@ -88,9 +88,10 @@ impl Host {
         if let Some(flight) = under_way.filter(|flight| flight.peek().is_none()) {
             return flight;
         }
-        let answer = resolver.resolve(&self.name);
+        let (resolver, name) = (resolver.clone(), self.name.clone());
         let flight: Flight = Box::pin(async move {
-            let resolved = answer.await.map_err(Arc::new)?;
+            // Begins when it is polled, without the lock: it may be a caller's own code.
+            let resolved = resolver.resolve(&name).await.map_err(Arc::new)?;
             Ok(Found { resolved, at: Instant::now() })
         });
         let flight = flight.shared();
@@ -120,6 +121,11 @@ impl Host {
 }
 
 impl State {
+    /// Whether the name has the address, as far as is known.
+    pub(super) fn has(&self, ip: IpAddr) -> bool {
+        self.found.contains(&ip)
+    }
+
     fn is_valid(&self, now: Instant) -> bool {
         self.valid_until.is_some_and(|until| now < until)
     }

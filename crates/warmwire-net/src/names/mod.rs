@@ -39,6 +39,9 @@ pub struct NameSettings {
     pub refresh: Duration,
     /// How connections are spread over addresses.
     pub spread: Spread,
+    /// How long an address is tried last after it failed once; twice as long after each further
+    /// time, up to thirty times this.
+    pub set_back: Duration,
 }
 
 impl Default for NameSettings {
@@ -47,6 +50,7 @@ impl Default for NameSettings {
             cache: Duration::from_secs(5),
             refresh: Duration::from_secs(30),
             spread: Spread::default(),
+            set_back: Duration::from_secs(1),
         }
     }
 }
@@ -105,7 +109,29 @@ impl Names {
             Some(found) => found,
             None => self.look_up(&host).await?,
         };
-        Ok(Choice::of(&host, &found, port, self.settings.spread))
+        Ok(Choice::of(&host, &found, port, &self.settings))
+    }
+
+    /// The TCP part of a dial that began at `begun` is over: what has `failed` is tried last, and
+    /// the connection is counted on the address that was `reached`.
+    pub(crate) fn count(
+        &self,
+        choice: Choice,
+        reached: Option<SocketAddr>,
+        failed: &[SocketAddr],
+        begun: Instant,
+    ) -> Option<AddressUse> {
+        let counted = choice.end(reached, failed, begun, &self.settings);
+        if counted.as_ref().is_some_and(AddressUse::is_gone) {
+            self.lost.store(true, Ordering::Release);
+        }
+        counted
+    }
+
+    /// What answers at an address does not do what it should, as a dial that began at `begun` has
+    /// found.
+    pub(crate) fn note_failure(&self, used: &AddressUse, begun: Instant) {
+        used.note_failure(begun, &self.settings);
     }
 
     /// The addresses of `host`, in the resolver's order.
@@ -121,7 +147,7 @@ impl Names {
     }
 
     async fn look_up(&self, host: &Arc<Host>) -> io::Result<Vec<IpAddr>> {
-        let found = host.look_up(&*self.resolver).await?;
+        let found = host.look_up(&self.resolver).await?;
         if found.resolved.addresses.is_empty() {
             let text = format!("the resolver knows no address of {:?}", host.name());
             return Err(io::Error::new(io::ErrorKind::NotFound, text));
@@ -198,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn f010_dials_share_a_look_up_that_one_of_them_leaves() {
+    async fn f093_dials_share_a_look_up_that_one_of_them_leaves() {
         let (names, count) = counting();
         let leaves = tokio::time::timeout(Duration::from_millis(500), names.choose("a", 80));
         let (left, stayed) = tokio::join!(leaves, names.choose("a", 80));
@@ -207,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn f010_a_ttl_counts_from_the_look_up_and_not_from_the_last_use() {
+    async fn f093_a_ttl_counts_from_the_look_up_and_not_from_the_last_use() {
         let (names, count) = counting();
         for _ in 0..9 {
             names.choose("a", 80).await.unwrap();
@@ -226,5 +252,26 @@ mod tests {
             names.choose(&format!("host-{number}"), 80).await.unwrap();
         }
         assert!(names.lock().hosts.len() <= FEW, "{}", names.lock().hosts.len());
+    }
+
+    /// Looks, while it is asked, at what is known of the name.
+    #[derive(Default)]
+    struct Nosy(Arc<std::sync::OnceLock<Names>>);
+
+    impl Resolve for Nosy {
+        fn resolve(&self, host: &str) -> BoxFuture<'static, io::Result<Resolved>> {
+            let names = self.0.get().expect("the test has set it");
+            assert!(names.host(host).valid(Instant::now()).is_none());
+            Box::pin(async { Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)].into()) })
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_resolver_is_asked_without_a_lock() {
+        let nosy = Nosy::default();
+        let names = nosy.0.clone();
+        let made = Names::new(Arc::new(nosy), NameSettings::default());
+        assert!(names.set(made).is_ok());
+        names.get().expect("it was set").choose("a", 80).await.unwrap();
     }
 }

@@ -31,6 +31,7 @@
 //! | [`tcp_user_timeout`] | 60 s | The same for a connection in use, where the kernel would try for a quarter of an hour. |
 //! | [`spread`] | least connections | Servers behind one name are there to share the load; the first in the answer would get it all. |
 //! | [`dns_cache`] | 5 s | `getaddrinfo` tells no TTL. A burst of dials costs one look-up, and a name that moves is followed within what load balancers take to notice a failure. |
+//! | [`address_set_back`] | 1 s, doubling to 30 s | A restart takes about a second and is over by the second try; an address that stays down costs a dial each half minute, as nginx's `fail_timeout` of 10 s and Envoy's ejection of 30 s do. |
 //! | [`dns_refresh`] | 30 s | Addresses that are taken out of service are left within about the TTLs of load balancers (60 s), at two look-ups a minute per name in use. |
 //! | [`happy_eyeballs_delay`] | 250 ms | RFC 8305 recommends it. |
 //! | [`learn_idle_limit`] | on | It only ever closes earlier, and only where the server was seen to close; see [`reuse`](super::reuse). |
@@ -85,6 +86,7 @@
 //! [`http2_keep_alive_while_idle`]: crate::http::AgentBuilder::http2_keep_alive_while_idle
 //! [`spread`]: crate::http::AgentBuilder::spread
 //! [`dns_cache`]: crate::http::AgentBuilder::dns_cache
+//! [`address_set_back`]: crate::http::AgentBuilder::address_set_back
 //! [`dns_refresh`]: crate::http::AgentBuilder::dns_refresh
 //! [`happy_eyeballs_delay`]: crate::http::AgentBuilder::happy_eyeballs_delay
 //! [`learn_idle_limit`]: crate::http::AgentBuilder::learn_idle_limit

@@ -17,9 +17,11 @@
 //! is silent ([`happy_eyeballs_delay`], RFC 8305). So among the addresses of two families the first
 //! family gets the connections as long as it can be reached.
 //!
-//! An address that could not be connected to is tried after all others for a second, twice as long
-//! after each further failure, up to 30 s, each shortened at random by up to a half. It is never left
-//! out, and a connection clears it. An origin is [left in peace](super::dialling) only when no address
+//! An address that could not be connected to, was silent while the next one was reached, or broke the
+//! handshake with TLS or a proxy is tried after all others for a second ([`address_set_back`]), twice
+//! as long after each further failure, up to 30 s, each shortened at random by up to a half. What many
+//! dials see at once counts once. It is never left out: where all have failed, the one that is due
+//! first leads. A connection whose handshakes are done clears it. An origin is [left in peace](super::dialling) only when no address
 //! could be connected to; the error names them.
 //!
 //! # Names that move
@@ -30,14 +32,19 @@
 //! requests ([`CloseReason::AddressGone`]): idle ones are closed, others after their exchange. If the
 //! look-up fails, all stays as it is. [`max_lifetime`] bounds the life of connections besides.
 //!
+//! A caller's own [`Connect`] does not tell where it connected to: its connections are counted on the
+//! address that it was given first, and retire with that one.
+//!
 //! [`Agent::evict_origin`] and [`Agent::evict`] close connections on the spot.
 //!
+//! [`address_set_back`]: crate::http::AgentBuilder::address_set_back
 //! [`dns_cache`]: crate::http::AgentBuilder::dns_cache
 //! [`dns_refresh`]: crate::http::AgentBuilder::dns_refresh
 //! [`resolver`]: crate::http::AgentBuilder::resolver
 //! [`spread`]: crate::http::AgentBuilder::spread
 //! [`happy_eyeballs_delay`]: crate::http::AgentBuilder::happy_eyeballs_delay
 //! [`max_lifetime`]: crate::http::AgentBuilder::max_lifetime
+//! [`Connect`]: crate::http::Connect
 //! [`Resolved`]: crate::http::Resolved
 //! [`CloseReason::AddressGone`]: crate::http::CloseReason::AddressGone
 //! [`Agent::evict_origin`]: crate::Agent::evict_origin

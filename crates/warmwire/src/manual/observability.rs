@@ -48,7 +48,8 @@
 //! The server's attributes are `server.address`, `server.port` and `url.scheme`. No attribute holds a
 //! path, and methods that are not registered are `_OTHER`, so their number is bounded by the
 //! origins and statuses that occur. The names are constants in `http::metrics`, as are
-//! `DURATION_BUCKETS`, the boundaries that the conventions advise, which a recorder has to be told.
+//! `DURATION_BUCKETS`, the boundaries that the conventions advise for requests, and
+//! `CONNECTION_DURATION_BUCKETS` for connections, which a recorder has to be told.
 //!
 //! The recorder must be installed before the agent's first request: handles are asked from it once
 //! for each origin.
