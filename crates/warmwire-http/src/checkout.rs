@@ -189,6 +189,7 @@ fn usable(mut lease: ConnectionLease, trace: &Trace, repeatable: bool) -> Option
 
 /// An HTTP/2 connection has a task that watches it, so there is nothing to be looked at.
 fn usable_stream(lease: ConnectionLease) -> Option<ConnectionLease> {
+    lease.stream().visit();
     if lease.stream().is_open() {
         return Some(lease);
     }

@@ -125,7 +125,8 @@ pub struct OriginStats {
     /// What became of requests whose connection was lost.
     pub retry_outcomes: RetryOutcomes,
     /// How long a connection may be idle by what was learned of the server: when it was seen to
-    /// close, less a margin. `None` if nothing was learned, and in the total.
+    /// close, less a margin. Zero where it closes after each response. `None` if nothing was
+    /// learned, and in the total.
     pub learned_idle_limit: Option<Duration>,
     /// Requests that had to wait for a connection to be freed.
     pub queued: u64,
@@ -402,8 +403,11 @@ fn write_trouble(f: &mut fmt::Formatter<'_>, name: &str, stats: &OriginStats) ->
     if stats.held > 0 {
         write!(f, "\n{name}: responses held unread: {}", stats.held)?;
     }
-    if let Some(limit) = stats.learned_idle_limit {
-        write!(f, "\n{name}: closes idle connections; kept for {limit:.1?} at most")?;
+    match stats.learned_idle_limit {
+        None => Ok(()),
+        Some(Duration::ZERO) => {
+            write!(f, "\n{name}: closes after each response and does not say so; none is kept")
+        }
+        Some(limit) => write!(f, "\n{name}: closes idle connections; kept for {limit:.1?} at most"),
     }
-    Ok(())
 }

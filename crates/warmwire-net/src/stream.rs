@@ -137,6 +137,12 @@ impl Stream {
         }
     }
 
+    /// Whether [`move_to_this_runtime`](Self::move_to_this_runtime) does what it says: a
+    /// [`Socket::Custom`] stream stays where its maker has put it.
+    pub fn is_movable(&self) -> bool {
+        self.socket().is_movable()
+    }
+
     fn socket(&self) -> &Socket {
         match self {
             Stream::Plain(socket) => socket,
@@ -176,6 +182,14 @@ impl Socket {
     #[cfg(not(target_os = "linux"))]
     fn unacknowledged(&self) -> Option<u32> {
         None
+    }
+
+    fn is_movable(&self) -> bool {
+        match self {
+            Socket::Tcp(_) | Socket::Unix(_) => true,
+            Socket::Tls(tls) => tls.get_ref().0.is_movable(),
+            Socket::Custom(_) | Socket::Lost => false,
+        }
     }
 
     fn move_to_this_runtime(&mut self) -> io::Result<()> {

@@ -33,8 +33,7 @@ impl Peer {
     ///
     /// If there is Node and the server does not start, or if there is none and `CI` is `true`.
     pub async fn node(keep_alive: Duration, hint: bool) -> Option<Peer> {
-        if !have("node", "--version").await {
-            assert!(std::env::var("CI").as_deref() != Ok("true"), "CI has no node");
+        if !have_node().await {
             return None;
         }
         let mut command = Command::new("node");
@@ -56,14 +55,37 @@ impl Peer {
         if !have("go", "version").await {
             return None;
         }
-        let folder = Folder::new();
-        let program = folder.path("server");
-        let mut build = Command::new("go");
-        build.arg("build").arg("-o").arg(&program).arg(source("go/server.go"));
-        let built = build.status().await.expect("go was found a moment ago");
-        assert!(built.success(), "go build: {built}");
-        let mut command = Command::new(program);
+        let (mut command, folder) = go_program("go/server.go").await;
         command.arg(keep_alive.as_millis().to_string());
+        Some(Peer::start(command, folder).await)
+    }
+
+    /// Node's `http2` server without TLS, which says goodbye to a connection after so many requests.
+    /// `None` without Node.
+    ///
+    /// # Panics
+    ///
+    /// As [`node`](Self::node).
+    pub async fn node_http2(requests: u32) -> Option<Peer> {
+        if !have_node().await {
+            return None;
+        }
+        let mut command = Command::new("node");
+        command.arg(source("http2.mjs")).arg(requests.to_string());
+        Some(Peer::start(command, Folder::new()).await)
+    }
+
+    /// Go's `net/http` server with HTTP/2, TLS and a certificate that nobody signed. `None` without
+    /// Go.
+    ///
+    /// # Panics
+    ///
+    /// As [`go`](Self::go).
+    pub async fn go_http2() -> Option<Peer> {
+        if !have("go", "version").await {
+            return None;
+        }
+        let (command, folder) = go_program("go/http2.go").await;
         Some(Peer::start(command, folder).await)
     }
 
@@ -145,6 +167,11 @@ impl Peer {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
+    /// The same with TLS.
+    pub fn https_url(&self, path: &str) -> String {
+        format!("https://127.0.0.1:{}{path}", self.port)
+    }
+
     /// What the requests to `/id` had in their header `x-id`, in the order in which they came.
     ///
     /// # Panics
@@ -167,10 +194,32 @@ impl Peer {
     pub fn unix_socket(&self) -> PathBuf {
         self.folder.path("nginx.sock")
     }
+
+    /// The Unix socket of [`nginx`](Self::nginx) on which it speaks HTTP/2.
+    pub fn http2_socket(&self) -> PathBuf {
+        self.folder.path("http2.sock")
+    }
 }
 
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// Builds a program of Go's.
+async fn go_program(file: &str) -> (Command, Folder) {
+    let folder = Folder::new();
+    let program = folder.path("server");
+    let mut build = Command::new("go");
+    build.arg("build").arg("-o").arg(&program).arg(source(file));
+    let built = build.status().await.expect("go was found a moment ago");
+    assert!(built.success(), "go build: {built}");
+    (Command::new(program), folder)
+}
+
+async fn have_node() -> bool {
+    let have = have("node", "--version").await;
+    assert!(have || std::env::var("CI").as_deref() != Ok("true"), "CI has no node");
+    have
 }
 
 /// Whether `program` can be run; says so when not, also where a test's output is captured.

@@ -1,12 +1,15 @@
 //! A connection as the pool and its requests hold it.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use hyper::client::conn::http2::SendRequest;
+use tokio::sync::oneshot;
 use warmwire_pool::{CloseReason, ConnectionId};
 
+use super::home::{self, Home};
 use super::outgoing::Outgoing;
 use crate::core::Core;
 use crate::observe::Open;
@@ -24,6 +27,15 @@ struct Shared {
     established: Arc<Established>,
     link: Arc<Link>,
     load: Mutex<Load>,
+    /// Tells the connection's task by its drop that nobody has the connection any more.
+    _held: oneshot::Sender<Infallible>,
+}
+
+impl Drop for Shared {
+    /// To say goodbye it must be run.
+    fn drop(&mut self) {
+        home::visit(&self.link);
+    }
 }
 
 /// For the metrics, which know connections in use and idle ones.
@@ -38,9 +50,10 @@ impl Stream {
         established: Arc<Established>,
         link: Arc<Link>,
         open: Open,
+        held: oneshot::Sender<Infallible>,
     ) -> Stream {
         let load = Mutex::new(Load { open, requests: 0 });
-        let shared = Arc::new(Shared { sender, established, link, load });
+        let shared = Arc::new(Shared { sender, established, link, load, _held: held });
         Stream { shared, begun: false }
     }
 
@@ -64,6 +77,11 @@ impl Stream {
     /// Whether requests can be sent, as far as that is known.
     pub(crate) fn is_open(&self) -> bool {
         !self.shared.sender.is_closed()
+    }
+
+    /// Called before a request is sent: makes sure that the connection is run.
+    pub(crate) fn visit(&self) {
+        home::visit(&self.shared.link);
     }
 
     /// A request has got the stream.
@@ -93,6 +111,11 @@ pub(crate) struct Link {
     max_streams: u32,
     /// Counts what was read, to tell a slow answer from a dead path.
     reads: AtomicU64,
+    began: Instant,
+    /// The time of the last look at the socket in nanoseconds after `began`; 0 if nobody has asked.
+    looked: AtomicU64,
+    home: Home,
+    socket_end: OnceLock<CloseReason>,
     state: Mutex<State>,
 }
 
@@ -105,8 +128,22 @@ struct State {
 }
 
 impl Link {
-    pub(super) fn new(core: Weak<Core>, max_streams: u32) -> Link {
-        Link { core, max_streams, reads: AtomicU64::new(0), state: Mutex::default() }
+    /// Of a connection that lives on the current runtime, and can leave it if it is `movable`.
+    pub(super) fn new(core: Weak<Core>, max_streams: u32, movable: bool) -> Link {
+        Link {
+            core,
+            max_streams,
+            reads: AtomicU64::new(0),
+            began: tokio::time::Instant::now().into_std(),
+            looked: AtomicU64::new(0),
+            home: Home::here(movable),
+            socket_end: OnceLock::new(),
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) fn home(&self) -> &Home {
+        &self.home
     }
 
     /// Names the connection, which has its number only once the pool has it, and tells what has
@@ -147,8 +184,40 @@ impl Link {
         }
     }
 
+    /// The time, as of the last look at the socket: hyper asks for each frame, to know when to ping.
+    pub(super) fn now(&self) -> Instant {
+        match self.looked.load(Ordering::Relaxed) {
+            0 => {
+                let now = tokio::time::Instant::now().into_std();
+                let nanos = now.saturating_duration_since(self.began).as_nanos();
+                self.looked
+                    .store(u64::try_from(nanos).unwrap_or(u64::MAX).max(1), Ordering::Relaxed);
+                now
+            }
+            nanos => self.began + Duration::from_nanos(nanos),
+        }
+    }
+
+    /// The socket is about to be looked at. Gives [`reads`](Self::reads).
+    pub(super) fn begin_reading(&self) -> u64 {
+        self.looked.store(0, Ordering::Relaxed);
+        self.reads()
+    }
+
     pub(super) fn count_read(&self) {
         self.reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The socket has ended, by its peer's FIN or by an error.
+    pub(super) fn note_socket_end(&self, error: Option<&std::io::Error>) {
+        let reset = error.is_some_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset);
+        let reason = if reset { CloseReason::Reset } else { CloseReason::ClosedByPeer };
+        // The first one counts.
+        let _ = self.socket_end.set(reason);
+    }
+
+    pub(super) fn socket_end(&self) -> Option<CloseReason> {
+        self.socket_end.get().copied()
     }
 
     pub(super) fn reads(&self) -> u64 {

@@ -1,52 +1,141 @@
-//! Runs a connection on a task of its own.
+//! Runs a connection.
 
-use std::io;
+use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use hyper::client::conn::http2::Connection;
-use hyper::rt::Executor;
+use hyper::rt::{Sleep, Timer as _};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 use warmwire_pool::CloseReason;
 
 use super::connection::Link;
+use super::moving::{Clock, Watched};
 use super::outgoing::Outgoing;
+use super::tasks::{Queue, Signal, Spawner, Task, Tasks};
 
-type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(super) type Client = Connection<TokioIo<Watched>, Outgoing, Spawner>;
 
 /// What h2 believes the peer allows before it has said so: tells that no SETTINGS have come.
 pub(super) const NOT_TOLD: usize = 0;
 
-/// hyper splits a connection into a task for its frames, which it hands to the executor, and one
-/// that takes requests. Both run here as one: so a change of the peer's settings, or its goodbye, is
-/// seen in the moment in which its frame was read, and a request costs one wake and not two.
+/// How long a connection that nobody has any more may take to say goodbye. What there is to say
+/// fits into the socket's buffer, if the peer reads at all.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// How often within one poll whoever was woken is polled: enough for a request that goes out and a
+/// response that comes in. More could go on for ever, since a future whose share of its task's time
+/// is used up wakes itself.
+const ROUNDS: usize = 4;
+
+/// hyper splits a connection into a task for its frames, one that takes requests, and one for each
+/// request. They run here as one, in an order that matters: a change of the peer's settings, its
+/// goodbye or its end is told to the pool in the moment in which it was read, and before the requests
+/// that fail with it are, which would else be lent the same connection again.
 pub(super) struct Driver {
     frames: Option<Task>,
     requests: Option<Client>,
+    tasks: Tasks,
+    queue: Arc<Queue>,
+    wakes: Wakes,
     link: Arc<Link>,
     streams: usize,
     ready: Option<oneshot::Sender<()>>,
+    /// Ends when neither the pool nor a request has the connection any more.
+    held: oneshot::Receiver<Infallible>,
+    linger: Option<Pin<Box<dyn Sleep>>>,
+    arriving: Option<Task>,
+}
+
+/// What wakes the connection's own two parts.
+struct Wakes {
+    frames: (Arc<Signal>, Waker),
+    requests: (Arc<Signal>, Waker),
+}
+
+impl Wakes {
+    fn new(queue: &Arc<Queue>) -> Wakes {
+        let pair = || {
+            let signal = Signal::raised(queue.clone());
+            (signal.clone(), Waker::from(signal))
+        };
+        Wakes { frames: pair(), requests: pair() }
+    }
+
+    fn any(&self) -> bool {
+        self.frames.0.is_raised() || self.requests.0.is_raised()
+    }
 }
 
 impl Driver {
     pub(super) fn new(
         frames: Option<Task>,
         requests: Client,
+        queue: Arc<Queue>,
         link: Arc<Link>,
         ready: oneshot::Sender<()>,
+        held: oneshot::Receiver<Infallible>,
     ) -> Driver {
-        let (requests, ready) = (Some(requests), Some(ready));
-        Driver { frames, requests, link, streams: NOT_TOLD, ready }
+        Driver {
+            frames,
+            requests: Some(requests),
+            tasks: Tasks::new(queue.clone()),
+            wakes: Wakes::new(&queue),
+            queue,
+            link,
+            streams: NOT_TOLD,
+            ready: Some(ready),
+            held,
+            linger: None,
+            arriving: None,
+        }
     }
 
-    /// Takes what was asked for, and looks at what the peer has said.
-    fn poll_requests(&mut self, cx: &mut Context<'_>) {
+    /// Prepares for another runtime. What the peer has said meanwhile is read before a request is
+    /// sent there, and the runtime must look at the socket once to know of it.
+    pub(super) fn depart(&mut self) {
+        self.wakes.frames.0.raise();
+        self.arriving = Some(Box::pin(tokio::task::yield_now()));
+    }
+
+    fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(arrival) = &mut self.arriving {
+            if arrival.as_mut().poll(cx).is_pending() {
+                self.poll_frames();
+                return Poll::Pending;
+            }
+            self.arriving = None;
+            self.wakes.frames.0.raise();
+            self.poll_frames();
+        }
+        Poll::Ready(())
+    }
+
+    /// Reads and writes, if there may be something to; looks at what the peer has said.
+    fn poll_frames(&mut self) {
+        let Some(frames) = self.frames.as_mut().filter(|_| self.wakes.frames.0.take()) else {
+            return;
+        };
+        let reads = self.link.begin_reading();
+        let mut cx = Context::from_waker(&self.wakes.frames.1);
+        if frames.as_mut().poll(&mut cx).is_ready() {
+            self.frames = None;
+        }
+        if self.frames.is_none() || self.link.reads() != reads {
+            self.wakes.requests.0.raise();
+        }
+    }
+
+    /// Takes what was asked for, and looks at what the peer allows.
+    fn poll_requests(&mut self) {
+        if !self.wakes.requests.0.take() {
+            return;
+        }
         let Some(requests) = &mut self.requests else { return };
-        match Pin::new(&mut *requests).poll(cx) {
+        match Pin::new(&mut *requests).poll(&mut Context::from_waker(&self.wakes.requests.1)) {
             Poll::Pending => {
                 let streams = requests.current_max_send_streams();
                 if streams != self.streams {
@@ -59,14 +148,31 @@ impl Driver {
                 }
             }
             Poll::Ready(end) => {
-                self.requests = None;
-                self.link.retire(match end {
+                // Told before the requests that were not sent yet are dropped.
+                let told = match end {
                     // A goodbye, or the pool has dropped the connection and knows.
-                    Ok(()) if self.frames.is_some() => CloseReason::PeerAsked,
-                    Ok(()) => CloseReason::ClosedByPeer,
+                    Ok(()) => self.frames.is_some().then_some(CloseReason::PeerAsked),
                     Err(error) => super::fault::close_reason(&error),
-                });
+                };
+                // After a goodbye h2 ends a connection without a request, and has no words for why.
+                let found = || self.link.socket_end().unwrap_or(CloseReason::PeerAsked);
+                self.link.retire(told.unwrap_or_else(found));
+                self.requests = None;
             }
+        }
+    }
+
+    /// Ready when the goodbye of a connection that nobody has takes too long.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.requests.is_some() {
+            return Poll::Pending;
+        }
+        if self.linger.is_none() && Pin::new(&mut self.held).poll(cx).is_ready() {
+            self.linger = Some(Clock::new(self.link.clone()).sleep(LINGER));
+        }
+        match &mut self.linger {
+            None => Poll::Pending,
+            Some(linger) => linger.as_mut().poll(cx),
         }
     }
 }
@@ -75,20 +181,25 @@ impl Future for Driver {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.poll_requests(cx);
-        let reads = self.link.reads();
-        if let Some(frames) = &mut self.frames
-            && frames.as_mut().poll(cx).is_ready()
-        {
-            self.frames = None;
+        self.queue.hold();
+        if self.poll_arrival(cx).is_pending() {
+            return Poll::Pending;
         }
-        if self.frames.is_none() || self.link.reads() != reads {
-            self.poll_requests(cx);
+        for _ in 0..ROUNDS {
+            self.poll_requests();
+            self.tasks.run();
+            self.poll_frames();
+            self.poll_requests();
+            self.tasks.run();
+            if self.frames.is_none() || self.poll_linger(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            if self.queue.rest(cx.waker(), || self.wakes.any()) {
+                return Poll::Pending;
+            }
         }
-        match self.frames {
-            None => Poll::Ready(()),
-            Some(_) => Poll::Pending,
-        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
@@ -96,97 +207,5 @@ impl Drop for Driver {
     /// Also when the runtime drops the task: nobody else would tell the pool.
     fn drop(&mut self) {
         self.link.retire(CloseReason::ClosedByPeer);
-    }
-}
-
-/// Keeps the first task that hyper hands over for the [`Driver`] and spawns the others, which are
-/// one for each request.
-#[derive(Clone, Default)]
-pub(super) struct Spawner(Arc<Mutex<First>>);
-
-#[derive(Default)]
-enum First {
-    #[default]
-    Awaited,
-    Kept(Task),
-    Taken,
-}
-
-impl Spawner {
-    pub(super) fn take_first(&self) -> Option<Task> {
-        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(&mut *first, First::Taken) {
-            First::Kept(task) => Some(task),
-            First::Awaited | First::Taken => None,
-        }
-    }
-}
-
-impl<F> Executor<F> for Spawner
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    fn execute(&self, future: F) {
-        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match *first {
-            First::Awaited => *first = First::Kept(Box::pin(future)),
-            First::Kept(_) | First::Taken => {
-                tokio::spawn(future);
-            }
-        }
-    }
-}
-
-/// A stream that counts its reads.
-pub(super) struct Watched {
-    stream: warmwire_net::Stream,
-    link: Arc<Link>,
-}
-
-impl Watched {
-    pub(super) fn new(stream: warmwire_net::Stream, link: Arc<Link>) -> Watched {
-        Watched { stream, link }
-    }
-}
-
-impl AsyncRead for Watched {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let read = ready!(Pin::new(&mut self.stream).poll_read(cx, buffer));
-        self.link.count_read();
-        Poll::Ready(read)
-    }
-}
-
-impl AsyncWrite for Watched {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

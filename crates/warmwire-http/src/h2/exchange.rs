@@ -15,7 +15,7 @@ use warmwire_pool::{CloseReason, Keep, Verdict};
 use super::connection::Stream;
 use super::fault::{self, Meaning};
 use super::incoming::Incoming;
-use super::outgoing::{Outgoing, Progress};
+use super::outgoing::{Failure, Outgoing, Progress};
 use crate::body::Body;
 use crate::core::ConnectionLease;
 use crate::error::{Error, ErrorKind, Phase};
@@ -232,7 +232,13 @@ fn fail(
     let meaning = fault::meaning(&error);
     if let Some(own) = progress.and_then(Progress::take_failure) {
         finish(lease, trace);
-        return Failed::for_good(trace.error(own.with_sent(Sent::Maybe)));
+        match own {
+            Failure::Error(error) => {
+                return Failed::for_good(trace.error(error.with_sent(Sent::Maybe)));
+            }
+            // As if the caller had polled it, as for HTTP/1.1.
+            Failure::Panic(panic) => std::panic::resume_unwind(panic),
+        }
     }
     if meaning == Meaning::Unprocessed {
         // Whoever refuses a stream that its own limit allows is going away or has enough.

@@ -75,16 +75,13 @@ pub(super) fn explain(error: hyper::Error, phase: Phase) -> Error {
     Error::new(kind, phase, format!("{text} ({detail})")).with_sent(sent).with_source(error)
 }
 
-/// Why a connection whose requests end with this error is closed.
-pub(super) fn close_reason(error: &hyper::Error) -> CloseReason {
+/// Why a connection ends whose requests end with this error; `None` if that does not tell.
+pub(super) fn close_reason(error: &hyper::Error) -> Option<CloseReason> {
     match find(error) {
-        Some(cause) if cause.is_go_away() && cause.is_remote() => CloseReason::PeerAsked,
-        Some(cause) if cause.is_io() => match cause.get_io().map(std::io::Error::kind) {
-            Some(std::io::ErrorKind::ConnectionReset) => CloseReason::Reset,
-            _ => CloseReason::ClosedByPeer,
-        },
-        None if error.is_timeout() => CloseReason::TimedOut,
-        _ => CloseReason::Failed,
+        Some(cause) if cause.is_go_away() && cause.is_remote() => Some(CloseReason::PeerAsked),
+        Some(cause) if !cause.is_io() => Some(CloseReason::Failed),
+        None if error.is_timeout() => Some(CloseReason::TimedOut),
+        _ => None,
     }
 }
 

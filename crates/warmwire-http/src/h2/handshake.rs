@@ -4,11 +4,14 @@ use std::io;
 use std::sync::Arc;
 
 use hyper::client::conn::http2::Builder;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::sync::oneshot;
 
 use super::connection::{Link, Stream};
-use super::driver::{Driver, NOT_TOLD, Spawner, Watched};
+use super::driver::{Driver, NOT_TOLD};
+use super::home;
+use super::moving::{Clock, Watched};
+use super::tasks::{Queue, Spawner};
 use crate::core::Core;
 use crate::key::Key;
 use crate::observe::Open;
@@ -17,9 +20,12 @@ use crate::response::Established;
 /// Opens an HTTP/2 connection on a stream, and waits for the server's SETTINGS: gives the pool's
 /// handle and how many requests the server takes at once.
 ///
-/// The wait is a round trip at most, and none with TLS 1.3, where servers send them with the end of
-/// the handshake. It is what makes the number of slots true from the first request on: a burst that
-/// went out before would meet REFUSED_STREAM where the server takes fewer.
+/// The wait is what makes the number of slots true from the first request on: a burst that went out
+/// before would meet REFUSED_STREAM where the server takes fewer. It costs a round trip, as long as
+/// the dial's other steps, where the server speaks only when it has heard the client: without TLS,
+/// and with TLS 1.3, in which the client's preface goes out with the end of the handshake and most
+/// servers write nothing before that has come. With TLS 1.2 the server has the last word of the
+/// handshake, and its SETTINGS can come with it. One dial pays it, and no request after that.
 ///
 /// # Errors
 ///
@@ -32,12 +38,13 @@ pub(crate) async fn handshake(
 ) -> io::Result<(Stream, u32)> {
     let policy = key.policy();
     let settings = policy.h2;
-    let link = Arc::new(Link::new(Arc::downgrade(core), settings.max_streams));
-    let spawner = Spawner::default();
+    let link = Arc::new(Link::new(Arc::downgrade(core), settings.max_streams, stream.is_movable()));
+    let queue = Arc::<Queue>::default();
+    let spawner = Spawner::new(queue.clone());
     let head = u32::try_from(policy.h1.max_head_bytes).unwrap_or(u32::MAX);
     let io = TokioIo::new(Watched::new(stream, link.clone()));
     let (sender, connection) = Builder::new(spawner.clone())
-        .timer(TokioTimer::new())
+        .timer(Clock::new(link.clone()))
         .initial_max_send_streams(NOT_TOLD)
         .initial_stream_window_size(settings.stream_window)
         .initial_connection_window_size(settings.connection_window)
@@ -49,11 +56,13 @@ pub(crate) async fn handshake(
         .await
         .map_err(io::Error::other)?;
     let (ready, told) = oneshot::channel();
-    tokio::spawn(Driver::new(spawner.take_first(), connection, link.clone(), ready));
+    let (hold, held) = oneshot::channel();
+    let frames = spawner.take_first();
+    home::settle(&link, Driver::new(frames, connection, queue, link.clone(), ready, held));
     if told.await.is_err() {
         let text = "the server closed the connection, or does not speak HTTP/2";
         return Err(io::Error::new(io::ErrorKind::InvalidData, text));
     }
     let slots = link.slots();
-    Ok((Stream::new(sender, established, link, Open::new(key)), slots))
+    Ok((Stream::new(sender, established, link, Open::new(key), hold), slots))
 }

@@ -2,6 +2,7 @@
 //!
 //! The pool lends its streams as slots. [`driver`] runs a connection on a task of its own and tells
 //! the pool what the peer says of it: how many streams it takes, that it goes away, that it is gone.
+//! [`home`] says on which runtime.
 //! An exchange is one stream: [`exchange`] sends its request and waits for the head, [`incoming`] is
 //! the body, and dropping either resets the stream and nothing else.
 
@@ -10,10 +11,13 @@ mod driver;
 mod exchange;
 mod fault;
 mod handshake;
+mod home;
 mod incoming;
+mod moving;
 mod outgoing;
 mod replay;
 mod settings;
+mod tasks;
 
 pub(crate) use connection::{Link, Stream};
 pub(crate) use exchange::exchange;

@@ -1,5 +1,7 @@
 //! A request's body on its way to hyper.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -24,7 +26,13 @@ pub(super) struct Progress(Mutex<State>);
 struct State {
     last: Instant,
     complete: bool,
-    failure: Option<Error>,
+    failure: Option<Failure>,
+}
+
+/// What a body failed with.
+pub(super) enum Failure {
+    Error(Error),
+    Panic(Box<dyn Any + Send>),
 }
 
 impl Progress {
@@ -39,7 +47,7 @@ impl Progress {
     }
 
     /// What the body failed with.
-    pub(super) fn take_failure(&self) -> Option<Error> {
+    pub(super) fn take_failure(&self) -> Option<Failure> {
         self.lock().failure.take()
     }
 }
@@ -56,7 +64,7 @@ impl Outgoing {
         (!self.begun).then_some(self.body)
     }
 
-    fn note(&self, complete: bool, failure: Option<Error>) {
+    fn note(&self, complete: bool, failure: Option<Failure>) {
         if let Some(progress) = &self.progress {
             let mut state = progress.lock();
             state.last = Instant::now();
@@ -75,14 +83,19 @@ impl HttpBody for Outgoing {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         self.begun = true;
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        // It is polled by the task of a connection that others use too.
+        let body = Pin::new(&mut self.body);
+        let frame = match catch_unwind(AssertUnwindSafe(|| body.poll_frame(cx))) {
+            Ok(polled) => ready!(polled).map(|frame| frame.map_err(Failure::Error)),
+            Err(panic) => Some(Err(Failure::Panic(panic))),
+        };
         Poll::Ready(match frame {
             Some(Ok(frame)) => {
                 self.note(self.body.is_end_stream(), None);
                 Some(Ok(frame))
             }
-            Some(Err(error)) => {
-                self.note(true, Some(error));
+            Some(Err(failure)) => {
+                self.note(true, Some(failure));
                 Some(Err(Broken))
             }
             None => {

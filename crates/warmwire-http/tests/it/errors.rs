@@ -558,3 +558,33 @@ async fn f036_timings_add_up_and_the_connection_is_described() {
     assert_eq!((again.age(), again.idle_before()), (ms(140), ms(100)));
     assert_eq!((response.timings().waited(), response.timings().total()), (ms(0), ms(40)));
 }
+
+/// Also of what failed: on which connection, after what, and how long each part took.
+#[tokio::test(start_paused = true)]
+async fn f036_an_error_tells_the_same_of_its_connection() {
+    let server = Server::memory(|mut peer| async move {
+        while let Some(request) = peer.request().await {
+            match request.target.as_str() {
+                "/silent" => sleep(Duration::from_secs(3_600)).await,
+                target => peer.send(ok(target)).await,
+            }
+        }
+    });
+    let agent = slow(ms(10), ms(20), &server).response_timeout(ms(50)).build().unwrap();
+    let url = "http://a.example/silent";
+    let fresh = agent.get(url).send().await.unwrap_err();
+    assert_is(&fresh, ErrorKind::ResponseTimeout, Phase::Head, Sent::Maybe, &["50ms"]);
+    let used = fresh.connection().expect("it had one").clone();
+    assert!(!used.reused() && used.requests() == 0 && used.age() == ms(0));
+    let timings = fresh.timings();
+    assert_eq!((timings.dns, timings.connect, timings.queued), (ms(10), ms(20), ms(0)));
+    assert_eq!(fresh.elapsed(), timings.waited() + ms(50));
+
+    get(&agent, "http://a.example/").await.unwrap();
+    sleep(ms(100)).await;
+    let reused = agent.get(url).send().await.unwrap_err();
+    let again = reused.connection().expect("it had one");
+    assert!(again.reused() && again.requests() == 1 && again.id() != used.id());
+    assert_eq!((again.age(), again.idle_before()), (ms(100), ms(100)));
+    assert_eq!((reused.timings().waited(), reused.elapsed()), (ms(0), ms(50)));
+}

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 use warmwire_http::{Agent, AgentBuilder, ErrorKind, HickoryResolver, Phase};
-use warmwire_testkit::{DnsAnswer, DnsRecord, DnsServer, GUARD, Peer, Server, guarded};
+use warmwire_testkit::{DnsAnswer, DnsRecord, DnsServer, Peer, Server, guarded};
 
-use crate::support::get;
+use crate::support::{get, spawn_get, until};
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
@@ -199,27 +199,20 @@ fn f019_a_look_up_outlives_the_runtime_that_began_it() {
     dns.set("shared.example", DnsAnswer::Silence);
     let agent = asking(&dns).build().unwrap();
     let (first, second) = (one_thread(), one_thread());
-    let asked = async {
-        let waits = tokio::spawn({
-            let (agent, url) = (agent.clone(), url.clone());
-            async move { get(&agent, &url).await }
-        });
-        while dns.asked("shared.example") == 0 {
-            tokio::task::yield_now().await;
-        }
-        waits
-    };
-    drop(first.block_on(async { tokio::time::timeout(GUARD, asked).await.unwrap() }));
+    first.block_on(async {
+        spawn_get(&agent, &*url);
+        let asked = async {
+            while dns.asked("shared.example") == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        guarded("the first one's question", asked).await;
+    });
     dns.set("shared.example", DnsAnswer::Records(vec![address(60, V4)]));
     second.block_on(async {
-        let joins = tokio::spawn({
-            let (agent, url) = (agent.clone(), url.clone());
-            async move { get(&agent, &url).await }
-        });
+        let joins = spawn_get(&agent, &*url);
         // Until it waits for the look-up of the first one.
-        while agent.stats().total.connecting < 2 {
-            tokio::task::yield_now().await;
-        }
+        until(&agent, |total| total.connecting == 2).await;
         tokio::task::yield_now().await;
         first.shutdown_background();
         guarded("the look-up that began anew", joins).await.unwrap().unwrap();

@@ -164,8 +164,11 @@ async fn f003_learning_can_be_switched_off() {
 #[tokio::test(start_paused = true)]
 async fn f003_a_server_that_keeps_no_connection_is_raced_three_times() {
     let server = Server::memory(|mut peer: Peer| async move {
-        peer.request().await;
-        peer.send(ok("")).await;
+        let Some(request) = peer.request().await else { return };
+        match request.target.as_str() {
+            "/slow" => peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n").await,
+            _ => peer.send(ok("")).await,
+        }
         sleep(Duration::from_micros(1)).await;
     });
     let agent = patient().connector(memory(&server)).build().unwrap();
@@ -175,6 +178,10 @@ async fn f003_a_server_that_keeps_no_connection_is_raced_three_times() {
     }
     assert_eq!(closed_by_server(&agent), 3);
     assert_eq!(agent.stats().total.closed.get(CloseReason::PeerAsked), 17);
+    let held = agent.get(format!("{MEMORY}/slow")).send().await.unwrap();
+    assert_eq!(learned(&agent), Some(Duration::ZERO));
+    assert!(agent.stats().to_string().contains("after each response"), "{}", agent.stats());
+    drop(held);
     // One that is reused well is kept from then on.
     let server = closing_after(seconds(5), ok(""));
     let agent = patient().connector(memory(&server)).build().unwrap();

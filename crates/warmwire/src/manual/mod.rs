@@ -7,6 +7,7 @@
 //! - [`configuration`]: settings from files and from the environment.
 //! - [`per_origin`]: other limits and timers for single origins and single requests.
 //! - [`bodies`]: bytes and streams, what a dropped response costs, what can be sent again.
+//! - [`http2`]: one connection for many requests, how many, and what differs from HTTP/1.1.
 //! - [`redirects`]: none by default, and how to follow them without giving secrets away.
 //! - [`errors`]: what to do about which.
 //! - [`events`]: every step of a connection's life, as it happens.
@@ -26,6 +27,7 @@ pub mod defaults;
 pub mod dialling;
 pub mod errors;
 pub mod events;
+pub mod http2;
 pub mod limits;
 pub mod names;
 pub mod numbers;

@@ -23,10 +23,16 @@
 //!
 //! # HTTP/2
 //!
-//! A connection of HTTP/2 is shared, and its task stays on the runtime that opened it. Its requests
-//! end with an error when that runtime is dropped, and wait while it is not driven. For agents that
-//! are shared by runtimes which come and go, choose
-//! [`HttpVersion::Http1`](crate::http::HttpVersion::Http1).
+//! A connection of [HTTP/2](super::http2) is shared, and run by a task on the runtime that opened it.
+//! From a current-thread runtime, which may not be driven, that task moves away as soon as a request
+//! of another runtime gets a stream: to a thread of the agent's own, `warmwire-http2`, which is
+//! started when it is needed first and serves all agents of the process. From a runtime that is dropped
+//! it moves away too, and the requests of others notice nothing. The bodies of their requests are read
+//! on that thread then, so they must not block.
+//!
+//! A program with one runtime has no such thread. A stream of a
+//! [`Connect`](crate::http::Connect) of yours is not moved: it is tied to its runtime in a way that
+//! only you know, and its requests wait while that is not driven, and end when it is dropped.
 //!
 //! # Processes
 //!
