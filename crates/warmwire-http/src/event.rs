@@ -89,12 +89,13 @@ pub enum Event {
         to: Arc<str>,
     },
     /// A response is held unread for longer than [`held_after`](crate::AgentBuilder::held_after):
-    /// it keeps its connection from everybody else. Told once, until something of it is read.
+    /// it keeps its connection, or with HTTP/2 its stream, from everybody else. Told once, until
+    /// something of it is read.
     #[non_exhaustive]
     Held {
         /// Where the response came from.
         origin: OriginName,
-        /// The connection that it holds.
+        /// The connection that it holds, or is a stream of.
         connection: ConnectionId,
         /// For how long nothing of it was read.
         unread: Duration,

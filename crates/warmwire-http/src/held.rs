@@ -1,13 +1,13 @@
-//! Responses that are held unread: each keeps a connection from everybody else, which is how pools
-//! run dry.
+//! Responses that are held unread: each keeps a connection from everybody else, or a stream of one,
+//! which is how pools run dry.
 //!
 //! A task looks at the bodies that are on their way, while there are any, and ends with the last of
 //! them. It costs a reader one atomic exchange for each piece that it reads, and a response that is
 //! complete with its head nothing.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -15,6 +15,7 @@ use warmwire_pool::ConnectionId;
 
 use crate::core::{AgentHooks, Core};
 use crate::event::Event;
+use crate::h2::Link;
 use crate::key::Key;
 use crate::pooled::Hooks as _;
 use crate::response::Established;
@@ -70,8 +71,51 @@ impl Reading {
     }
 }
 
+/// The readers of an HTTP/2 connection's responses.
+#[derive(Default)]
+pub(crate) struct Readings(Mutex<ReadingsState>);
+
+#[derive(Default)]
+struct ReadingsState {
+    /// The number of the last one. 0 is that of a connection's only reader.
+    last: u64,
+    under_way: Vec<(u64, Arc<Reading>)>,
+}
+
+impl Readings {
+    pub(crate) fn count(&self) -> usize {
+        self.lock().under_way.len()
+    }
+
+    fn add(&self) -> (u64, Arc<Reading>) {
+        let mut state = self.lock();
+        state.last += 1;
+        let added = (state.last, Arc::default());
+        state.under_way.push(added.clone());
+        added
+    }
+
+    fn remove(&self, number: u64) {
+        self.lock().under_way.retain(|(other, _)| *other != number);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ReadingsState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The body of a response under way, as its reader tells of it.
-pub(crate) struct Watched(Arc<Established>);
+pub(crate) struct Watched {
+    established: Arc<Established>,
+    stream: Option<StreamReading>,
+}
+
+/// The reader of one stream among others.
+struct StreamReading {
+    link: Arc<Link>,
+    number: u64,
+    reading: Arc<Reading>,
+}
 
 impl Watched {
     /// The head has come at `now`, and the body has not yet; the server may be silent for `patience`.
@@ -82,24 +126,58 @@ impl Watched {
         patience: Option<Duration>,
     ) -> Option<Watched> {
         let held_after = established.origin.policy().held_after?;
-        established.reading.begin(hooks.held.nanos(now), patience);
+        let watched = Watched { established: established.clone(), stream: None };
+        watched.start(hooks, held_after, now, patience);
+        Some(watched)
+    }
+
+    /// [`begin`](Self::begin), of one of many streams.
+    pub(crate) fn begin_stream(
+        hooks: &AgentHooks,
+        established: &Arc<Established>,
+        link: &Arc<Link>,
+        now: Instant,
+        patience: Option<Duration>,
+    ) -> Option<Watched> {
+        let held_after = established.origin.policy().held_after?;
+        let (number, reading) = link.readings.add();
+        let stream = Some(StreamReading { link: link.clone(), number, reading });
+        let watched = Watched { established: established.clone(), stream };
+        watched.start(hooks, held_after, now, patience);
+        Some(watched)
+    }
+
+    fn start(
+        &self,
+        hooks: &AgentHooks,
+        held_after: Duration,
+        now: Instant,
+        patience: Option<Duration>,
+    ) {
+        self.reading().begin(hooks.held.nanos(now), patience);
         if !hooks.held.running.load(Ordering::Acquire) {
             start(hooks, held_after);
         }
-        Some(Watched(established.clone()))
+    }
+
+    fn reading(&self) -> &Reading {
+        self.stream.as_ref().map_or(&self.established.reading, |stream| &stream.reading)
     }
 
     /// Something was read, or the server is `waiting` to be heard.
     pub(crate) fn step(&self, hooks: &AgentHooks, waiting: bool) {
-        if self.0.reading.step(waiting) {
-            count_off(hooks, self.0.origin.key());
+        if self.reading().step(waiting) {
+            count_off(hooks, self.established.origin.key());
         }
     }
 
     /// The connection is about to be given back, or closed.
     pub(crate) fn end(self, hooks: &AgentHooks) {
-        if self.0.reading.end() {
-            count_off(hooks, self.0.origin.key());
+        if self.reading().end() {
+            count_off(hooks, self.established.origin.key());
+        }
+        if let Some(StreamReading { link, number, .. }) = &self.stream {
+            link.readings.remove(*number);
         }
     }
 }
@@ -187,22 +265,34 @@ async fn watch(running: Running, held_after: Duration) {
 }
 
 /// Reports what is held, and says when to look again; `None` when no body is under way.
-fn look_at_all(core: &Core, seen: &mut HashMap<ConnectionId, u64>) -> Option<Duration> {
-    let under_way: Vec<(ConnectionId, Arc<Established>)> = core.read(|pool| {
-        let lent = pool.connections().filter(|(_, view)| view.leased > 0);
-        lent.filter_map(|(_, view)| {
-            let established = view.connection.established.as_ref()?;
-            established.reading.is_under_way().then(|| (view.id, established.clone()))
-        })
-        .collect()
+fn look_at_all(core: &Core, seen: &mut HashMap<(ConnectionId, u64), u64>) -> Option<Duration> {
+    let mut under_way = Vec::new();
+    core.read(|pool| {
+        for (_, view) in pool.connections().filter(|(_, view)| view.leased > 0) {
+            let Some(established) = &view.connection.established else { continue };
+            let mut add = |number, reading| {
+                under_way.push(((view.id, number), established.clone(), reading));
+            };
+            match &view.connection.stream {
+                Some(stream) => {
+                    let readings = stream.link().readings.lock();
+                    readings
+                        .under_way
+                        .iter()
+                        .for_each(|(n, reading)| add(*n, Some(reading.clone())));
+                }
+                None if established.reading.is_under_way() => add(0, None),
+                None => {}
+            }
+        }
     });
     let now = core.hooks.now();
     let before = std::mem::take(seen);
     under_way
         .into_iter()
-        .filter_map(|(id, established)| {
+        .filter_map(|(id, established, reading)| {
             let held_after = established.origin.policy().held_after?;
-            let reading = &established.reading;
+            let reading = reading.as_deref().unwrap_or(&established.reading);
             let state = reading.state.load(Ordering::Acquire);
             let mark = state & !HELD;
             seen.insert(id, mark);
@@ -218,7 +308,7 @@ fn look_at_all(core: &Core, seen: &mut HashMap<ConnectionId, u64>) -> Option<Dur
             };
             let left = held_after.saturating_add(patience).saturating_sub(unread);
             if left.is_zero() {
-                report(core, id, &established, state, unread);
+                report(core, id.0, &established, reading, state, unread);
                 return Some(held_after);
             }
             // Not for each body at its own moment, where many are under way.
@@ -227,14 +317,21 @@ fn look_at_all(core: &Core, seen: &mut HashMap<ConnectionId, u64>) -> Option<Dur
         .min()
 }
 
-fn report(core: &Core, id: ConnectionId, of: &Established, state: u64, unread: Duration) {
+fn report(
+    core: &Core,
+    id: ConnectionId,
+    of: &Established,
+    reading: &Reading,
+    state: u64,
+    unread: Duration,
+) {
     if state & HELD != 0 {
         return;
     }
     // Counted before it is marked: who unmarks it counts it off.
     count_on(&core.hooks, of.origin.key());
     let marked =
-        of.reading.state.compare_exchange(state, state | HELD, Ordering::AcqRel, Ordering::Relaxed);
+        reading.state.compare_exchange(state, state | HELD, Ordering::AcqRel, Ordering::Relaxed);
     match marked {
         Err(_) => count_off(&core.hooks, of.origin.key()),
         Ok(_) => core.hooks.observer.report(|| Event::Held {

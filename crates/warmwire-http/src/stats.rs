@@ -11,7 +11,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use warmwire_pool::{CloseReason, Counters};
 
-use crate::core::Core;
+use crate::core::{Core, Slot};
 use crate::key::{Address, HttpCounters, Key};
 use crate::pooled::Hooks as _;
 use crate::url::sealed::Sealed as _;
@@ -35,12 +35,9 @@ pub(crate) fn situation(core: &Core, key: &Key) -> String {
         let counters = origin.and_then(|origin| pool.counters(origin)).cloned();
         let in_use = || pool.connections().filter(|(_, of)| Some(of.origin) == origin);
         let oldest = in_use().filter_map(|(_, of)| of.in_use_since).min();
-        let unread = in_use().filter(|(_, of)| {
-            let established = of.connection.established.as_ref();
-            of.leased > 0 && established.is_some_and(|of| of.reading.is_under_way())
-        });
+        let unread = in_use().filter(|(_, of)| of.leased > 0).map(|(_, of)| unread(of.connection));
         let backing_off = origin.and_then(|origin| pool.backing_off(origin));
-        (counters, backing_off, oldest, unread.count())
+        (counters, backing_off, oldest, unread.sum::<usize>())
     });
     let Counters { active, idle, connecting, waiting, .. } = counters.unwrap_or_default();
     let mut text = format!(
@@ -58,6 +55,17 @@ pub(crate) fn situation(core: &Core, key: &Key) -> String {
         text.push_str(&format!("; the last dial failed, the next one is due in {left:.0?}"));
     }
     text
+}
+
+/// How many responses on a connection that is in use were not read to their end.
+fn unread(slot: &Slot) -> usize {
+    match &slot.stream {
+        Some(stream) => stream.link().readings.count(),
+        None => {
+            let established = slot.established.as_ref();
+            usize::from(established.is_some_and(|of| of.reading.is_under_way()))
+        }
+    }
 }
 
 /// How often each timer has ended a request.
@@ -142,6 +150,9 @@ pub struct OriginStats {
     pub idle: usize,
     /// Of these, those that carry a request.
     pub active: usize,
+    /// Requests that have a connection now: as many as `active` with HTTP/1.1, and more where
+    /// requests share one as streams of HTTP/2.
+    pub streams: usize,
     /// Connections being opened now.
     pub connecting: usize,
     /// Responses held unread now for longer than [`held_after`](crate::AgentBuilder::held_after).
@@ -214,7 +225,7 @@ impl OriginStats {
 impl Serialize for OriginStats {
     /// What was counted, and what follows from it.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut told = serializer.serialize_struct("OriginStats", 26)?;
+        let mut told = serializer.serialize_struct("OriginStats", 27)?;
         told.serialize_field("opened", &self.opened)?;
         told.serialize_field("open_errors", &self.open_errors)?;
         told.serialize_field("closed", &self.closed)?;
@@ -230,6 +241,7 @@ impl Serialize for OriginStats {
         told.serialize_field("open", &self.open)?;
         told.serialize_field("idle", &self.idle)?;
         told.serialize_field("active", &self.active)?;
+        told.serialize_field("streams", &self.streams)?;
         told.serialize_field("connecting", &self.connecting)?;
         told.serialize_field("held", &self.held)?;
         told.serialize_field("waiting", &self.waiting)?;
@@ -338,6 +350,7 @@ fn origin_stats(pool: &Counters, http: &HttpCounters, incarnation: u64) -> Origi
         open: pool.open,
         idle: pool.idle,
         active: pool.active,
+        streams: pool.leased,
         connecting: pool.connecting,
         held: usize::try_from(read(&http.held)).unwrap_or(usize::MAX),
         waiting: pool.waiting,
@@ -399,6 +412,9 @@ impl fmt::Display for Stats {
 fn write_trouble(f: &mut fmt::Formatter<'_>, name: &str, stats: &OriginStats) -> fmt::Result {
     if stats.retry_outcomes != RetryOutcomes::default() {
         write!(f, "\n{name}: requests that lost their connection: {}", stats.retry_outcomes)?;
+    }
+    if stats.streams > stats.active {
+        write!(f, "\n{name}: requests in progress: {}", stats.streams)?;
     }
     if stats.held > 0 {
         write!(f, "\n{name}: responses held unread: {}", stats.held)?;

@@ -12,6 +12,7 @@ use warmwire_pool::{CloseReason, ConnectionId};
 use super::home::{self, Home};
 use super::outgoing::Outgoing;
 use crate::core::Core;
+use crate::held::Readings;
 use crate::observe::Open;
 use crate::response::Established;
 
@@ -116,6 +117,7 @@ pub(crate) struct Link {
     looked: AtomicU64,
     home: Home,
     socket_end: OnceLock<CloseReason>,
+    pub(crate) readings: Readings,
     state: Mutex<State>,
 }
 
@@ -138,6 +140,7 @@ impl Link {
             looked: AtomicU64::new(0),
             home: Home::here(movable),
             socket_end: OnceLock::new(),
+            readings: Readings::default(),
             state: Mutex::default(),
         }
     }

@@ -201,7 +201,7 @@ async fn respond(
         }
         first => {
             let first = first.flatten();
-            Body::shared(Incoming::new(lease, body, first, length, trace.clone()))
+            Body::shared(Incoming::new(lease, body, first, length, trace.clone(), now))
         }
     };
     let connection = trace.connection.take();

@@ -12,6 +12,7 @@ use super::exchange::{finish, give_up};
 use super::fault;
 use crate::core::ConnectionLease;
 use crate::error::{Error, Phase};
+use crate::held::Watched;
 use crate::trace::{Timer, Trace, deadline, earlier};
 
 type First = Option<Result<Frame<Bytes>, hyper::Error>>;
@@ -29,6 +30,8 @@ pub(crate) struct Incoming {
     trace: Trace,
     silence: Option<Silence>,
     timer: Option<Pin<Box<Sleep>>>,
+    /// `None` without `held_after`, and once the stream is over.
+    watched: Option<Watched>,
 }
 
 /// Since when nothing has come on the stream, and what had come on the connection by then.
@@ -45,7 +48,15 @@ impl Incoming {
         first: First,
         left: Option<u64>,
         trace: Trace,
+        now: Instant,
     ) -> Incoming {
+        let watched = Watched::begin_stream(
+            &lease.pooled().hooks,
+            lease.established(),
+            lease.stream().link(),
+            now.into_std(),
+            trace.timeouts.read,
+        );
         Incoming {
             body: Some(body),
             lease: Some(lease),
@@ -54,6 +65,7 @@ impl Incoming {
             trace,
             silence: None,
             timer: None,
+            watched,
         }
     }
 
@@ -61,6 +73,14 @@ impl Incoming {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let frame = self.poll_next(cx);
+        if let (Some(watched), Some(lease)) = (&self.watched, &self.lease) {
+            watched.step(&lease.pooled().hooks, frame.is_pending());
+        }
+        frame
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let next = match (self.first.take(), &mut self.body) {
             (Some(first), _) => Some(first),
             (None, None) => return Poll::Ready(None),
@@ -109,7 +129,7 @@ impl Incoming {
         let Some((at, which)) = earlier(read, total) else { return Poll::Pending };
         ready!(self.poll_until(cx, at));
         self.body = None;
-        let Some(lease) = self.lease.take() else { return Poll::Pending };
+        let Some(lease) = self.take_lease() else { return Poll::Pending };
         let core = lease.pooled().clone();
         give_up(lease, &self.trace, silence.reads);
         Poll::Ready(self.trace.timed_out(&core, which, Phase::Body, Sent::Yes))
@@ -134,9 +154,17 @@ impl Incoming {
 
     fn finish(&mut self) {
         self.body = None;
-        if let Some(lease) = self.lease.take() {
+        if let Some(lease) = self.take_lease() {
             finish(lease, &self.trace);
         }
+    }
+
+    fn take_lease(&mut self) -> Option<ConnectionLease> {
+        let lease = self.lease.take()?;
+        if let Some(watched) = self.watched.take() {
+            watched.end(&lease.pooled().hooks);
+        }
+        Some(lease)
     }
 }
 

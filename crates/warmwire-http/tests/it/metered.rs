@@ -6,9 +6,10 @@ use std::time::Duration;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use warmwire_http::metrics::*;
 use warmwire_http::{Agent, ErrorKind};
-use warmwire_testkit::{Server, ok};
+use warmwire_testkit::{Gate, Server, ok};
 
-use crate::support::{ConnectWith, MEMORY, memory};
+use crate::http2;
+use crate::support::{ConnectWith, MEMORY, memory, spawn_get, until};
 
 /// What a recorder has, by name and labels: `name{a=1,b=2}`.
 struct Metrics(BTreeMap<String, DebugValue>);
@@ -182,4 +183,34 @@ async fn f117_a_dropped_request_and_a_failed_dial_leave_no_gauge_behind() {
     assert_eq!(end.histogram(REQUEST_DURATION, refused).len(), 1, "once, and not as cancelled");
     assert_eq!(end.counter(CONNECT_FAILURES, "error.type=connection_refused"), 1);
     assert_eq!((end.gauge(ACTIVE_REQUESTS, ""), end.open()), (0.0, (0.0, 0.0)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn f012_requests_that_share_an_http_2_connection_are_measured_one_by_one() {
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let gate = Gate::shut();
+    let server = Server::memory(http2::serving(100, &gate, &Default::default()));
+    let agent = http2::builder().connector(memory(&server)).build().unwrap();
+    let all: Vec<_> = (0..3).map(|_| spawn_get(&agent, MEMORY)).collect();
+    until(&agent, |of| of.streams == 3).await;
+
+    let under_way = Metrics::of(&snapshotter);
+    assert_eq!(under_way.gauge(ACTIVE_REQUESTS, ""), 3.0);
+    assert_eq!(under_way.open(), (1.0, 0.0), "connections, not requests");
+
+    gate.open();
+    for request in all {
+        request.await.unwrap().unwrap();
+    }
+    let idle = Metrics::of(&snapshotter);
+    assert_eq!((idle.gauge(ACTIVE_REQUESTS, ""), idle.open()), (-3.0, (-1.0, 1.0)));
+    let answered =
+        "http.request.method=GET,http.response.status_code=200,network.protocol.version=2";
+    assert_eq!(idle.histogram(REQUEST_DURATION, answered).len(), 3);
+    agent.close().await;
+    let end = Metrics::of(&snapshotter);
+    assert_eq!(end.histogram(CONNECTION_DURATION, "").len(), 1);
+    assert_eq!(end.counter(CONNECTIONS_CLOSED, "warmwire.close.reason=shutdown"), 1);
 }

@@ -11,9 +11,10 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
 use warmwire_http::{Agent, RedirectPolicy};
-use warmwire_testkit::{Server, ok};
+use warmwire_testkit::{Gate, Server, ok};
 
-use crate::support::{MEMORY, memory};
+use crate::http2;
+use crate::support::{MEMORY, memory, spawn_get, until};
 
 type Fields = BTreeMap<String, String>;
 
@@ -207,4 +208,27 @@ async fn a_redirect_is_a_request_of_its_own() {
     let told: Vec<_> = spans.iter().map(told).collect();
     let url = |path: &str| format!("{MEMORY}{path}");
     assert_eq!(told, [(url("/"), "302".to_owned()), (url("/there"), "200".to_owned())]);
+}
+
+#[tokio::test]
+async fn f036_requests_that_share_an_http_2_connection_have_a_span_each() {
+    let (seen, _guard) = Seen::listen();
+    let gate = Gate::shut();
+    let server = Server::tcp(http2::serving(100, &gate, &Default::default())).await;
+    let agent = http2::builder().build().unwrap();
+    let all: Vec<_> = (0..3).map(|_| spawn_get(&agent, server.url("/x?token=secret"))).collect();
+    until(&agent, |of| of.streams == 3).await;
+    gate.open();
+    for request in all {
+        request.await.unwrap().unwrap();
+    }
+    let spans = seen.spans();
+    assert_eq!(spans.len(), 3);
+    for span in spans {
+        assert_eq!(span["network.protocol.version"], "2");
+        assert_eq!(span["http.response.status_code"], "200");
+        assert!(!format!("{span:?}").contains("secret"), "{span:?}");
+    }
+    let events = seen.events.lock().unwrap();
+    assert_eq!(events.iter().filter(|event| *event == "DEBUG opened ").count(), 1, "{events:?}");
 }

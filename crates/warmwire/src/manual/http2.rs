@@ -56,7 +56,11 @@
 //!
 //! # What differs
 //!
-//! - [`OriginStats::active`](crate::http::OriginStats::active) counts connections in use, not requests.
+//! - [`OriginStats::active`](crate::http::OriginStats::active) counts connections in use;
+//!   [`streams`](crate::http::OriginStats::streams) the requests on them.
+//! - A response that is held unread keeps its stream and not the connection, and as much of the
+//!   connection's window as has come of it ([`http2_stream_window`] at most): enough of them stop the
+//!   others too. Each is reported, as [`Event::Held`](crate::http::Event::Held).
 //! - There is no look at a connection before its reuse: its task sees an end when it comes.
 //! - `Keep-Alive`, `Connection`, `Upgrade` and `Transfer-Encoding` do not exist; they are left out of
 //!   requests. `Host` becomes `:authority`.
@@ -65,6 +69,7 @@
 //!   [`runtimes`](super::runtimes) for where that runs.
 //!
 //! [`http2_max_streams`]: crate::http::AgentBuilder::http2_max_streams
+//! [`http2_stream_window`]: crate::http::AgentBuilder::http2_stream_window
 //! [`http2_keep_alive_interval`]: crate::http::AgentBuilder::http2_keep_alive_interval
 //! [`http2_keep_alive_timeout`]: crate::http::AgentBuilder::http2_keep_alive_timeout
 //! [`max_connections`]: crate::http::AgentBuilder::max_connections

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `opened`, `open_errors`, `closed` by reason, `requests`, `reused`, `retries`, `retry_outcomes`, `queued`, `refused`, `cancelled`, `timeouts`, `connect_time` | counters, since the agent or the origin began |
 //! | `open`, `idle`, `active`, `connecting`, `waiting`, `held` | gauges: what is now |
+//! | `streams` | requests that have a connection now; more than `active` where HTTP/2 shares one |
 //! | `max_open`, `max_active`, `max_waiting` | high-water marks |
 //!
 //! They add up: `opened == closed.total() + open` and `open == idle + active` in every snapshot.

@@ -259,3 +259,50 @@ async fn a_connection_whose_peer_reads_nothing_more_is_closed_all_the_same() {
     };
     guarded("the connection's task", alone).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn f038_each_response_that_is_held_unread_is_reported_and_counted() {
+    let server = Server::memory(|peer: Peer| async move {
+        let mut connection = begin(peer, 100).await;
+        let mut open = Vec::new();
+        while let Some(Ok((request, mut respond))) = connection.accept().await {
+            if request.uri().path() != "/long" {
+                answer(&mut respond, request.uri().path());
+                continue;
+            }
+            let mut body = respond.send_response(http::Response::new(()), false).unwrap();
+            body.send_data("part".into(), false).unwrap();
+            open.push(body);
+        }
+    });
+    let (told, mut reports) = tokio::sync::mpsc::unbounded_channel();
+    let agent = builder()
+        .connector(memory(&server))
+        .held_after(secs(10))
+        .on_event(move |event| {
+            if let Event::Held { connection, unread, .. } = event {
+                told.send((*connection, *unread)).unwrap();
+            }
+        })
+        .build()
+        .unwrap();
+    let long = || agent.get(format!("{MEMORY}/long")).send();
+    let mut first = long().await.unwrap();
+    let second = long().await.unwrap();
+    let id = first.connection().id();
+    assert_eq!((agent.stats().total.streams, agent.stats().total.active), (2, 1));
+    for _ in 0..2 {
+        let (connection, unread) = reports.recv().await.unwrap();
+        assert_eq!((connection, unread.as_secs()), (id, 10));
+    }
+    assert_eq!(agent.stats().total.held, 2);
+    // Others go on.
+    assert_eq!(get(&agent, format!("{MEMORY}/other")).await.unwrap(), "/other");
+    assert_eq!(first.chunk().await.unwrap().unwrap(), "part");
+    assert_eq!(agent.stats().total.held, 1);
+    drop(second);
+    assert_eq!((agent.stats().total.held, agent.stats().total.streams), (0, 1));
+    assert!(reports.try_recv().is_err());
+    drop(first);
+    assert_eq!((agent.stats().total.streams, agent.stats().total.idle), (0, 1));
+}
