@@ -131,8 +131,7 @@ fn ended_meanwhile(goodbye: bool) {
     driven.block_on(async {
         match goodbye {
             false => drop(server.until(|counts| counts.open == 0).await),
-            // The time in which the goodbye arrives; without it the test shows less and passes.
-            true => tokio::time::sleep(ms(20)).await,
+            true => drop(until(&agent, |total| total.open == 0).await),
         }
         let request = agent.post(server.url("/other")).body("once");
         assert_eq!(guard(request.send()).await.unwrap().text().await.unwrap(), "/other");
