@@ -336,7 +336,7 @@ async fn set_up(
     match (chosen, version) {
         (Some(true), _) | (None, HttpVersion::Http2) => {
             // Boxed: the futures of dials need not have room for it.
-            let begun = Box::pin(h2::handshake(core, key, stream, established));
+            let begun = Box::pin(h2::handshake(core, key, stream, established.clone()));
             let begun = match timeout.and_then(|timeout| began.checked_add(timeout)) {
                 None => begun.await.map_err(ConnectFault::Connect),
                 Some(at) => match tokio::time::timeout_at(at, begun).await {
@@ -344,7 +344,13 @@ async fn set_up(
                     Err(_) => Err(ConnectFault::TimedOut),
                 },
             };
-            let (stream, slots) = begun.map_err(|fault| failed(fault, phases))?;
+            let (stream, slots) = begun.map_err(|fault| {
+                // Behind a proxy it is not the proxy's address that is at fault.
+                if let (Some(address), None) = (&established.address, key.proxy()) {
+                    core.hooks.connector.names.note_failure(address, began);
+                }
+                failed(fault, phases)
+            })?;
             Ok((Slot::shared(stream), slots))
         }
         (Some(false), HttpVersion::Http2) => {

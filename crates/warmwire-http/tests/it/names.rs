@@ -11,6 +11,7 @@ use warmwire_http::{
 };
 use warmwire_testkit::{BlackHole, Certificates, Peer, Server};
 
+use crate::http2;
 use crate::support::{get, until};
 
 /// The loopback address that ends so.
@@ -210,6 +211,24 @@ async fn f094_the_error_of_a_name_with_a_hundred_addresses_can_be_read() {
     let error = get(&agent, &url).await.unwrap_err().to_string();
     assert_eq!(error.matches("127.0.0.").count(), 16, "{error}");
     assert!(error.contains("and 84 more"), "{error}");
+}
+
+#[tokio::test]
+async fn f093_an_address_that_does_not_speak_http2_is_tried_last() {
+    let broken = Server::tcp(async |_: Peer| {}).await;
+    let port = broken.address().port();
+    let script = http2::serving(9, &http2::open_gate(), &Arc::default());
+    let _server = Server::on(&format!("127.0.0.2:{port}"), None, script).await;
+    let agent = http2::builder()
+        .resolver(Name::new(&[local(1), local(2)], LONG))
+        .spread(Spread::InOrder)
+        .address_set_back(LONG)
+        .build()
+        .unwrap();
+    let url = format!("http://spread.example:{port}/");
+    // The origin is left in peace for some time after the failure.
+    http2::guard(async { while get(&agent, &url).await.is_err() {} }).await;
+    assert_eq!(broken.counts().accepted, 1);
 }
 
 #[tokio::test]

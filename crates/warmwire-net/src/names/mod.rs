@@ -129,8 +129,8 @@ impl Names {
     }
 
     /// What answers at an address does not do what it should, as a dial that began at `begun` has
-    /// found.
-    pub(crate) fn note_failure(&self, used: &AddressUse, begun: Instant) {
+    /// found: the address is tried last for a while.
+    pub fn note_failure(&self, used: &AddressUse, begun: Instant) {
         used.note_failure(begun, &self.settings);
     }
 

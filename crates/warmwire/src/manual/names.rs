@@ -39,7 +39,7 @@
 //! family gets the connections as long as it can be reached.
 //!
 //! An address that could not be connected to, was silent while the next one was reached, or broke the
-//! handshake with TLS or a proxy is tried after all others for a second ([`address_set_back`]), twice
+//! handshake with TLS, a proxy or HTTP/2 is tried after all others for a second ([`address_set_back`]), twice
 //! as long after each further failure, up to 30 s, each shortened at random by up to a half. What many
 //! dials see at once counts once. It is never left out: where all have failed, the one that is due
 //! first leads. A connection whose handshakes are done clears it. An origin is [left in peace](super::dialling) only when no address
