@@ -92,8 +92,9 @@ fn f019_two_runtimes_at_once_share_a_connection() {
     assert_eq!((total.requests, total.opened, total.retries), (601, 1, 0), "{total:#?}");
 }
 
-/// Answers the first request, and ends the connection when it is told to, in one way or the other.
-async fn end_at(peer: Peer, gate: Gate, goodbye: bool) {
+/// Answers the first request, and ends the connection when it is told to: with a goodbye if somebody
+/// wants to know when that is said.
+async fn end_at(peer: Peer, gate: Gate, said: Option<Gate>) {
     let mut stream = peer.into_stream();
     greet(&mut stream).await;
     while let Some((kind, ..)) = next_frame(&mut stream).await {
@@ -103,8 +104,9 @@ async fn end_at(peer: Peer, gate: Gate, goodbye: bool) {
         }
     }
     gate.pass().await;
-    if goodbye {
+    if let Some(said) = said {
         stream.write_all(&frame(GOAWAY, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 0])).await.unwrap();
+        said.open();
         // What comes after that gets no answer.
         while next_frame(&mut stream).await.is_some() {}
     }
@@ -113,13 +115,14 @@ async fn end_at(peer: Peer, gate: Gate, goodbye: bool) {
 /// The server ends its first connection while nobody looks.
 fn ended_meanwhile(goodbye: bool) {
     let peers = many_threads();
-    let gate = Gate::shut();
-    let (held, others) = (gate.clone(), serving(100, &open_gate(), &Arc::default()));
+    let (gate, said) = (Gate::shut(), Gate::shut());
+    let (held, saying) = (gate.clone(), said.clone());
+    let others = serving(100, &open_gate(), &Arc::default());
     let server = peers.block_on(Server::tcp(move |peer: Peer| {
-        let (held, others) = (held.clone(), others.clone());
+        let (held, saying, others) = (held.clone(), saying.clone(), others.clone());
         async move {
             match peer.number() {
-                0 => end_at(peer, held, goodbye).await,
+                0 => end_at(peer, held, goodbye.then_some(saying)).await,
                 _ => others(peer).await,
             }
         }
@@ -131,7 +134,7 @@ fn ended_meanwhile(goodbye: bool) {
     driven.block_on(async {
         match goodbye {
             false => drop(server.until(|counts| counts.open == 0).await),
-            true => drop(until(&agent, |total| total.open == 0).await),
+            true => said.pass().await,
         }
         let request = agent.post(server.url("/other")).body("once");
         assert_eq!(guard(request.send()).await.unwrap().text().await.unwrap(), "/other");
