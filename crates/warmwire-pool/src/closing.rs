@@ -18,23 +18,32 @@ use crate::token::OriginId;
 #[derive(Debug)]
 #[must_use = "the place counts against the limits until it is given back"]
 pub struct Closing {
-    pub(crate) origin: OriginId,
+    origin: OriginId,
+    /// Whether it counts against the limit over all origins too: a dial of another origin may have
+    /// got that part.
+    in_total: bool,
 }
 
 impl Closing {
-    /// Ends the duty.
-    fn redeem(self) -> OriginId {
-        self.origin
+    pub(crate) fn new(origin: OriginId) -> Closing {
+        Closing { origin, in_total: true }
+    }
+
+    /// Ends the duty. What is left is an ordinary id, and whether the limit over all counts it.
+    fn redeem(self) -> (OriginId, bool) {
+        (self.origin, self.in_total)
     }
 }
 
 impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
     /// A connection from [`Actions::closed`] is closed now: its place goes to who waits for it.
     pub fn close_finished(&mut self, closing: Closing, now: Instant, actions: &mut Actions<K, C>) {
-        let origin = self.origins.find(closing.redeem().0);
+        let (origin, in_total) = closing.redeem();
+        let origin = self.origins.find(origin.0);
         debug_assert!(origin.is_some(), "a place of another pool");
         let Some(origin) = origin else { return };
-        self.tally(origin, |counters| counters.closing -= 1);
+        self.origins[origin].counters.closing -= 1;
+        self.totals.closing -= usize::from(in_total);
         self.settle(origin, now, actions);
     }
 
@@ -47,15 +56,15 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         now: Instant,
         actions: &mut Actions<K, C>,
     ) -> bool {
-        if !self.origins[origin].has_room() && !self.take_place(origin, true, actions) {
+        if !self.origins[origin].has_room() && !self.take_place(origin, actions) {
             return false;
         }
-        if self.has_total_room() || self.take_place(origin, false, actions) {
+        if self.has_total_room() || self.take_total(origin, actions) {
             return true;
         }
         let Some(oldest) = self.idle.back() else { return false };
         self.evict_oldest(oldest, now, actions);
-        self.take_place(origin, false, actions)
+        self.take_total(origin, actions)
     }
 
     /// Has the connection that is idle the longest closed for a waiter of whatever origin.
@@ -74,25 +83,32 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
         self.review(origin);
     }
 
-    /// Frees the place of a connection in `actions`, of this origin or of any, for a dial of
-    /// `origin` that begins after the connection is closed.
-    pub(crate) fn take_place(
-        &mut self,
-        origin: usize,
-        own: bool,
-        actions: &mut Actions<K, C>,
-    ) -> bool {
+    /// Frees the place of a connection of `origin` in `actions`, for a dial of the same origin that
+    /// begins after the connection is closed.
+    fn take_place(&mut self, origin: usize, actions: &mut Actions<K, C>) -> bool {
         let id = OriginId(self.origins.handle(origin));
-        let mut places = actions.closed.iter_mut().map(|closed| &mut closed.closing);
-        let place =
-            places.find(|place| place.as_ref().is_some_and(|closing| !own || closing.origin == id));
-        let Some(closing) = place.and_then(Option::take) else { return false };
-        let Some(left) = self.origins.find(closing.redeem().0) else { return false };
-        self.tally(left, |counters| counters.closing -= 1);
-        if left != origin {
-            self.review(left);
-            self.forget_if_empty(left);
+        let own = |place: &&mut Option<Closing>| {
+            place.as_ref().is_some_and(|closing| closing.in_total && closing.origin == id)
+        };
+        let place = actions.closed.iter_mut().map(|closed| &mut closed.closing).find(own);
+        let taken = place.and_then(Option::take).is_some();
+        if taken {
+            self.tally(origin, |counters| counters.closing -= 1);
         }
+        taken
+    }
+
+    /// As [`take_place`](Self::take_place), for room under the limit over all origins: of a
+    /// connection of another origin only that part is free. What its own origin may open is for who
+    /// does not know when it is closed.
+    fn take_total(&mut self, origin: usize, actions: &mut Actions<K, C>) -> bool {
+        if self.take_place(origin, actions) {
+            return true;
+        }
+        let mut places = actions.closed.iter_mut().filter_map(|closed| closed.closing.as_mut());
+        let Some(other) = places.find(|closing| closing.in_total) else { return false };
+        other.in_total = false;
+        self.totals.closing -= 1;
         true
     }
 }

@@ -107,7 +107,7 @@ impl<K: Clone + Eq + Hash, C, E> Pool<K, C, E> {
             requests: connection.requests,
             age: now.saturating_duration_since(connection.opened_at),
             idle: now.saturating_duration_since(connection.last_used),
-            closing: Some(Closing { origin: id_of_origin }),
+            closing: Some(Closing::new(id_of_origin)),
         });
     }
 

@@ -498,7 +498,7 @@ impl Run {
             assert_eq!(found, origin.known.then_some(&origin.counters), "origin {key}");
         }
         let dials = self.reference.dials.iter().filter(|dial| !dial.overdue).count();
-        let live = self.reference.connections.len() + dials + self.reference.closing.len();
+        let live = self.reference.connections.len() + dials + self.reference.leaving_in_total();
         assert_eq!(self.pool.is_drained(), self.reference.is_closed && live == 0);
         let mut open = 0;
         for counters in self.pool.origins().map(|(_, _, c)| c).chain([self.pool.totals()]) {
@@ -551,7 +551,7 @@ impl Run {
             );
         }
         // With a connection on its way out, what is idle stays: the place will be free soon.
-        let (idle, closing) = (self.pool.totals().idle, self.reference.closing.len());
+        let (idle, closing) = (self.pool.totals().idle, self.reference.leaving_in_total());
         let room = self.reference.has_total_room() || idle > 0 && closing == 0;
         assert!(self.reference.next_to_dial().is_none() || !room, "stranded while there is room");
     }

@@ -39,6 +39,33 @@ fn f005_the_place_of_a_connection_is_free_only_when_it_is_closed() {
 }
 
 #[test]
+fn f005_an_origin_whose_connection_makes_room_for_another_still_has_it_until_it_is_closed() {
+    let limits = Limits { max_connections: 1, ..Limits::default() };
+    let (mut pool, now) = (TestPool::new(limits, 2), std::time::Instant::now());
+    let mut actions = Actions::new();
+    let [a, b, c] = ["a", "b", "c"].map(|key| pool.insert(key));
+    for origin in [a, b] {
+        let permit = pool.open(origin, now).expect("there is room");
+        pool.connected(permit, (), OPENED, now, &mut actions);
+    }
+    // The dial of `c` begins when its caller has closed the connection of `a`.
+    let Acquire::Open(permit, _waiter) = pool.acquire(c, now, &mut actions) else { panic!() };
+    // Another thread is quicker, and has room under the limit over all.
+    pool.evict(CloseReason::Evicted, now, &mut actions, |key, _| *key == "b");
+    let evicted = actions.closed.pop().and_then(|closed| closed.closing).expect("its place");
+    pool.close_finished(evicted, now, &mut actions);
+    let refused = pool.open(a, now).expect_err("the server of `a` still counts one");
+    assert_eq!(refused, RefuseReason::NoRoom { connections: 1, limit: 1 });
+    let left = actions.closed.pop().and_then(|closed| closed.closing).expect("its origin's room");
+    pool.close_finished(left, now, &mut actions);
+    let a = pool.insert("a");
+    let permits = (pool.open(a, now).expect("now there is room"), permit);
+    assert_eq!(pool.totals().connecting, 2);
+    pool.connect_abandoned(permits.0, now, &mut actions);
+    pool.connect_abandoned(permits.1, now, &mut actions);
+}
+
+#[test]
 fn f005_a_request_that_finds_only_expired_connections_has_their_place_at_once() {
     let mut sim = Sim::new(Limits { max_connections: 1, ..Limits::default() });
     sim.idle("a", 1);

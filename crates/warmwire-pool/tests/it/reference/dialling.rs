@@ -163,7 +163,7 @@ impl Reference {
         }
         while let Some((key, waiter)) = self.next_to_dial() {
             if !self.has_total_room() {
-                if self.closing.is_empty()
+                if self.leaving_in_total() == 0
                     && let Some(&oldest) = self.idle.last()
                 {
                     self.close_connection(oldest, CloseReason::MaxTotal, now);

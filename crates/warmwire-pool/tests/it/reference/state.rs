@@ -18,8 +18,16 @@ pub(crate) struct Reference {
     /// What was closed in this step, in order.
     pub(crate) closed: Vec<Closed>,
     /// The connections whose place is not free yet, with their origins.
-    pub(crate) closing: Vec<(u64, usize)>,
+    pub(crate) closing: Vec<Leaving>,
     pub(super) begun: [u64; 3],
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Leaving {
+    pub(crate) number: u64,
+    pub(crate) key: usize,
+    /// Whether no dial of another origin has got its room under the limit over all.
+    pub(crate) in_total: bool,
 }
 
 #[derive(Clone)]
@@ -115,7 +123,7 @@ impl Reference {
             let active = self.connections.iter().filter(of_key).filter(|c| c.leased > 0).count();
             let leased = self.connections.iter().filter(of_key).map(|c| c.leased).sum();
             let (connecting, overdue) = (self.connecting(key), self.overdue(key));
-            let closing = self.closing.iter().filter(|&&(_, of)| of == key).count();
+            let closing = self.closing.iter().filter(|gone| gone.key == key).count();
             let aside = |w: &&Waiter| w.key == key && w.state == State::Aside;
             let aside = self.waiters.iter().filter(aside).count();
             let queued = self.queue(key).len();
@@ -129,7 +137,7 @@ impl Reference {
             (sum.open, sum.idle) = (sum.open + open, sum.idle + open - active);
             (sum.active, sum.leased) = (sum.active + active, sum.leased + leased);
             (sum.connecting, sum.waiting) = (sum.connecting + connecting, sum.waiting + waiting);
-            (sum.closing, sum.overdue) = (sum.closing + closing, sum.overdue + overdue);
+            sum.overdue += overdue;
             let backs_off = self.origins[key].failures.as_ref().is_some_and(|f| f.until.is_some());
             let is_wanted = self.limits[key].min_idle > 0 && !self.is_closed;
             let left = open + connecting + closing + overdue + queued + aside;
@@ -137,6 +145,7 @@ impl Reference {
                 self.origins[key] = Origin::unknown(&self.limits[key]);
             }
         }
+        sum.closing = self.leaving_in_total();
         let totals = &mut self.totals;
         (totals.open, totals.idle, totals.active) = (sum.open, sum.idle, sum.active);
         (totals.leased, totals.connecting, totals.waiting) =
@@ -154,7 +163,11 @@ impl Reference {
 
     pub(crate) fn has_total_room(&self) -> bool {
         let dials = self.dials.iter().filter(|dial| !dial.overdue).count();
-        self.connections.len() + dials + self.closing.len() < self.max_total
+        self.connections.len() + dials + self.leaving_in_total() < self.max_total
+    }
+
+    pub(crate) fn leaving_in_total(&self) -> usize {
+        self.closing.iter().filter(|gone| gone.in_total).count()
     }
 
     /// The number of the connection that was opened last.
@@ -235,36 +248,52 @@ impl Reference {
     }
 
     pub(crate) fn has_room(&self, key: usize) -> bool {
-        let closing = self.closing.iter().filter(|&&(_, of)| of == key).count();
+        let closing = self.closing.iter().filter(|gone| gone.key == key).count();
         let taken = self.open_of(key) + self.connecting(key) + closing;
         taken < self.limits[key].max_connections
     }
 
     pub(super) fn make_room_at_once(&mut self, key: usize, now: Instant) -> bool {
-        if !self.has_room(key) && !self.take_place(Some(key)) {
+        if !self.has_room(key) && !self.take_place(key) {
             return false;
         }
-        if self.has_total_room() || self.take_place(None) {
+        if self.has_total_room() || self.take_total(key) {
             return true;
         }
         let Some(&oldest) = self.idle.last() else { return false };
         self.close_connection(oldest, CloseReason::MaxTotal, now);
-        self.take_place(None)
+        self.take_total(key)
     }
 
     /// The place of a connection that is closed before the call's permit is used.
-    fn take_place(&mut self, of: Option<usize>) -> bool {
-        let own = |closed: &&mut Closed| closed.has_place && of.is_none_or(|of| closed.key == of);
-        let Some(closed) = self.closed.iter_mut().find(own) else { return false };
-        closed.has_place = false;
-        let number = closed.number;
-        self.closing.retain(|&(other, _)| other != number);
+    fn take_place(&mut self, key: usize) -> bool {
+        let Some(gone) = self.leaving_now(|gone| gone.key == key) else { return false };
+        let number = gone.number;
+        self.closing.retain(|other| other.number != number);
+        let closed = self.closed.iter_mut().find(|closed| closed.number == number);
+        closed.expect("it closes in this step").has_place = false;
         true
+    }
+
+    /// Of another origin's connection, only the room under the limit over all.
+    fn take_total(&mut self, key: usize) -> bool {
+        self.take_place(key)
+            || self.leaving_now(|_| true).is_some_and(|gone| {
+                gone.in_total = false;
+                true
+            })
+    }
+
+    /// The first that leaves in this step.
+    fn leaving_now(&mut self, wanted: impl Fn(&Leaving) -> bool) -> Option<&mut Leaving> {
+        let closed = &self.closed;
+        let now = |number| closed.iter().any(|closed| closed.number == number && closed.has_place);
+        self.closing.iter_mut().find(|gone| gone.in_total && now(gone.number) && wanted(gone))
     }
 
     pub(crate) fn close_finished(&mut self, number: u64, now: Instant) {
         let before = self.closing.len();
-        self.closing.retain(|&(other, _)| other != number);
+        self.closing.retain(|gone| gone.number != number);
         assert_eq!(self.closing.len() + 1, before, "{number} was closing");
         self.settle(now);
     }
@@ -400,7 +429,7 @@ impl Reference {
         self.unlist(number);
         self.connections.retain(|connection| connection.number != number);
         self.closed.push(Closed { number, key, reason, has_place: true });
-        self.closing.push((number, key));
+        self.closing.push(Leaving { number, key, in_total: true });
         self.count(key, |counters| {
             counters.closed += 1;
             counters.closed_by_reason[reason.index()] += 1;
