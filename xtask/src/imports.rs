@@ -19,6 +19,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &[
             "base64",
             "futures-util",
+            "hickory-resolver",
             "rustls",
             "rustls-platform-verifier",
             "socket2",

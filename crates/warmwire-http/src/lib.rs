@@ -85,6 +85,8 @@ pub use response::{ConnectionInfo, Response, Timings};
 pub use stats::{ClosedCounts, OriginStats, RetryOutcomes, Stats, TimeoutCounts};
 pub use upgrade::Upgraded;
 pub use url::IntoUri;
+#[cfg(feature = "hickory")]
+pub use warmwire_net::HickoryResolver;
 pub use warmwire_net::{
     BoxFuture, CertificateChain, Connect, ConnectTarget, Destination, Io, Proxy, ProxyError,
     ProxyRules, Resolve, Resolved, Spread, SystemResolver, Tls, TlsVersion,

@@ -15,6 +15,8 @@ mod connector;
 #[cfg(target_os = "linux")]
 mod diagnosis;
 mod error;
+#[cfg(feature = "hickory")]
+mod hickory;
 mod names;
 mod progress;
 mod proxy;
@@ -27,6 +29,8 @@ mod tls;
 pub use connect::{Connect, ConnectTarget, TcpConnect};
 pub use connector::{Connected, Connector, Phases, Target};
 pub use error::{Attempt, CertificateFault, ConnectError, ConnectFault, ConnectPhase, ProxyFault};
+#[cfg(feature = "hickory")]
+pub use hickory::HickoryResolver;
 pub use names::{AddressUse, NameSettings, Names, Spread};
 pub use proxy::{Destination, Proxy, ProxyAnswer, ProxyError, ProxyRules};
 pub use resolve::{Resolve, Resolved, SystemResolver};

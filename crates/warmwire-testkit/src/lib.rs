@@ -11,6 +11,7 @@
 mod black_hole;
 mod certificates;
 mod counts;
+mod dns;
 mod gate;
 mod guard;
 #[cfg(target_os = "linux")]
@@ -26,6 +27,7 @@ mod transport;
 pub use black_hole::BlackHole;
 pub use certificates::{Certificates, Identity};
 pub use counts::Counts;
+pub use dns::{DnsAnswer, DnsRecord, DnsServer};
 pub use gate::Gate;
 pub use guard::{GUARD, guarded};
 #[cfg(target_os = "linux")]

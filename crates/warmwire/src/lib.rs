@@ -8,6 +8,7 @@
 //! | `cache` | `plugs::cache`: a private HTTP cache (RFC 9111) | |
 //! | `compression` | `plugs::compression`: decodes gzip, br, zstd and deflate | |
 //! | `cookies` | `plugs::cookies`: a cookie jar | |
+//! | `hickory` | `http::HickoryResolver`: names looked up with their TTLs | |
 //! | `metrics` | metrics by OpenTelemetry's conventions, through the `metrics` facade | |
 //! | `mock` | `plugs::mock`: a scripted server in memory, for a program's own tests | |
 //! | `object-store` | `plugs::object_store`: the connections below the crate `object_store` | |

@@ -4,6 +4,7 @@
 //! failure, since Node is what most of the agent's peers run.
 
 mod proxies;
+pub mod soak;
 pub mod sweep;
 
 use std::fs;

@@ -11,6 +11,8 @@ mod drops;
 mod early_data;
 mod errors;
 mod held;
+#[cfg(feature = "hickory")]
+mod hickory;
 mod http2;
 mod idle_limit;
 mod lifecycle;

@@ -8,7 +8,28 @@
 //! What was found holds for its TTL, counted from the look-up, however often it is used. The system's
 //! resolver tells no TTL: [`dns_cache`] stands for it. A look-up that fails is not remembered.
 //!
-//! [`resolver`] puts another resolver in place, which can tell a TTL ([`Resolved`]).
+//! [`resolver`] puts another resolver in place, which can tell a TTL ([`Resolved`]). With the feature
+//! `hickory` there is one that asks name servers itself, those of the system or others:
+//!
+//! ```
+//! # #[cfg(feature = "hickory")]
+//! # fn main() -> Result<(), warmwire::Error> {
+//! use warmwire::Agent;
+//! use warmwire::http::HickoryResolver;
+//!
+//! let agent = Agent::builder().resolver(HickoryResolver::system()).build()?;
+//! # drop(agent);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "hickory"))]
+//! # fn main() {}
+//! ```
+//!
+//! It takes the shortest TTL of an answer's records, aliases included, and reads the system's
+//! configuration again for each look-up: a machine that moves to another network is followed. Names
+//! of the hosts file have no TTL. A name server that is silent is asked again, then the look-up fails;
+//! `connect_timeout` bounds it in any case. Sources besides the DNS and the hosts file
+//! (`nsswitch.conf`, mDNS) are the system's resolver's only, so that is the default.
 //!
 //! # Which address
 //!
