@@ -1,13 +1,16 @@
 //! One request on its stream, up to the response's head.
 
-use std::pin::{Pin, pin};
+use std::future::ready;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 
 use http::header::{CONTENT_LENGTH, HOST};
 use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, Request, Uri};
 use http_body::Body as _;
+use hyper::client::conn::TrySendError;
+use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep};
 use warmwire_h1::{BodyKind, ResponseHead, Sent};
 use warmwire_pool::{CloseReason, Keep, Verdict};
@@ -26,80 +29,107 @@ use crate::retry::Loss;
 use crate::send::{Failed, RequestParts};
 use crate::trace::{Timer, Trace, deadline, earlier};
 
+type End = Result<Response, Box<Failed>>;
+
 /// Sends the request on the stream that `lease` holds and waits for the response's head.
 ///
 /// Boxed, so that the futures of requests, most of which go by HTTP/1.1, need not have room for it.
 pub(crate) fn exchange<'a>(
     lease: ConnectionLease,
-    request: &'a RequestParts,
-    body: Body,
-    trace: &'a mut Trace,
-) -> Pin<Box<dyn Future<Output = Result<Response, Box<Failed>>> + Send + 'a>> {
-    Box::pin(run(lease, request, body, trace))
-}
-
-/// How the wait for a head ends.
-enum End {
-    Head(http::Response<hyper::body::Incoming>),
-    Failed(hyper::Error, Option<Request<Outgoing>>),
-    Timer(Timer),
-}
-
-async fn run(
-    lease: ConnectionLease,
     request: &RequestParts,
     mut body: Body,
-    trace: &mut Trace,
-) -> Result<Response, Box<Failed>> {
+    trace: &'a mut Trace,
+) -> Pin<Box<dyn Future<Output = End> + Send + 'a>> {
     let defaults = request.defaults(&lease.pooled().hooks.config);
     let head = match head(request, defaults, &mut body) {
         Ok(head) => head,
         Err(error) => {
             lease.release(Verdict::Untouched);
-            return Err(Failed::for_good(trace.error(error)));
+            return Box::pin(ready(Err(Failed::for_good(trace.error(error)))));
         }
     };
     let (body, progress) = Outgoing::new(body, trace.acquired);
-    let stream = lease.stream();
-    let reads = stream.link().reads();
-    let mut sender = stream.sender();
-    let end = {
-        let mut sending = pin!(sender.try_send_request(head.map(|()| body)));
-        let mut timer = pin!(None::<Sleep>);
-        std::future::poll_fn(|cx| {
-            if let Poll::Ready(end) = sending.as_mut().poll(cx) {
-                return Poll::Ready(match end {
-                    Ok(response) => End::Head(response),
-                    Err(mut failed) => {
-                        let unsent = failed.take_message();
-                        End::Failed(failed.into_error(), unsent)
-                    }
-                });
-            }
-            loop {
-                let since = progress.as_ref().map_or(trace.acquired, |progress| progress.last().0);
-                let response = deadline(since, trace.timeouts.response, Timer::Response);
-                let total = trace.total_deadline().map(|at| (at, Timer::Total));
-                let Some((at, which)) = earlier(response, total) else { return Poll::Pending };
-                if Instant::now() >= at {
-                    return Poll::Ready(End::Timer(which));
-                }
-                if timer.is_none() {
-                    timer.set(Some(tokio::time::sleep_until(at)));
-                }
-                let Some(mut armed) = timer.as_mut().as_pin_mut() else { return Poll::Pending };
-                if armed.as_mut().poll(cx).is_pending() {
-                    return Poll::Pending;
-                }
-                armed.reset(at);
+    let reads = lease.stream().link().reads();
+    let sending = lease.stream().sender().try_send_request(head.map(|()| body));
+    Box::pin(Exchange {
+        sending: Some(sending),
+        timer: None,
+        lease: Some(lease),
+        trace,
+        progress,
+        reads,
+    })
+}
+
+pin_project! {
+    /// The wait for the head.
+    ///
+    /// Not an async function, whose future is twice as large: an allocator is quick with up to a
+    /// kilobyte.
+    struct Exchange<'a, F> {
+        #[pin]
+        sending: Option<F>,
+        #[pin]
+        timer: Option<Sleep>,
+        // `None` when it is over. Dropped after `sending`, for the same reason.
+        lease: Option<ConnectionLease>,
+        trace: &'a mut Trace,
+        progress: Option<Arc<Progress>>,
+        reads: u64,
+    }
+}
+
+type Answer = Result<http::Response<hyper::body::Incoming>, TrySendError<Request<Outgoing>>>;
+
+impl<F: Future<Output = Answer>> Future for Exchange<'_, F> {
+    type Output = End;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End> {
+        let mut this = self.project();
+        let (trace, progress) = (&mut **this.trace, this.progress.as_deref());
+        let Some(sending) = this.sending.as_mut().as_pin_mut() else { return Poll::Pending };
+        let sent = sending.poll(cx);
+        if sent.is_pending() {
+            let timer = ready!(poll_timers(this.timer, trace, progress, cx));
+            // Resets the stream, whose slot is lent again after that.
+            this.sending.set(None);
+            let Some(lease) = this.lease.take() else { return Poll::Pending };
+            return Poll::Ready(Err(time_out(lease, trace, timer, progress, *this.reads)));
+        }
+        let (Poll::Ready(sent), Some(lease)) = (sent, this.lease.take()) else {
+            return Poll::Pending;
+        };
+        Poll::Ready(match sent {
+            Ok(response) => Ok(respond(lease, trace, response, progress, cx)),
+            Err(mut failed) => {
+                let unsent = failed.take_message();
+                Err(fail(lease, trace, failed.into_error(), unsent, progress))
             }
         })
-        .await
-    };
-    match end {
-        End::Head(response) => Ok(respond(lease, trace, response, progress.as_deref()).await),
-        End::Failed(error, unsent) => Err(fail(lease, trace, error, unsent, progress.as_deref())),
-        End::Timer(timer) => Err(time_out(lease, trace, timer, progress.as_deref(), reads)),
+    }
+}
+
+/// Ready when a timer ends the wait.
+fn poll_timers(
+    mut timer: Pin<&mut Option<Sleep>>,
+    trace: &Trace,
+    progress: Option<&Progress>,
+    cx: &mut Context<'_>,
+) -> Poll<Timer> {
+    loop {
+        let since = progress.map_or(trace.acquired, |progress| progress.last().0);
+        let response = deadline(since, trace.timeouts.response, Timer::Response);
+        let total = trace.total_deadline().map(|at| (at, Timer::Total));
+        let Some((at, which)) = earlier(response, total) else { return Poll::Pending };
+        if timer.is_none() {
+            timer.set(Some(tokio::time::sleep_until(at)));
+        }
+        let Some(mut armed) = timer.as_mut().as_pin_mut() else { return Poll::Pending };
+        ready!(armed.as_mut().poll(cx));
+        if armed.deadline() >= at {
+            return Poll::Ready(which);
+        }
+        armed.reset(at);
     }
 }
 
@@ -152,11 +182,12 @@ fn without_user(authority: Authority) -> Authority {
 
 /// The head has come: what of the body is there already is taken along, and if that is all, the
 /// stream is given back before the caller sees the response.
-async fn respond(
+fn respond(
     lease: ConnectionLease,
     trace: &mut Trace,
     response: http::Response<hyper::body::Incoming>,
     progress: Option<&Progress>,
+    cx: &mut Context<'_>,
 ) -> Response {
     let now = Instant::now();
     let sent_at = progress.map_or(trace.acquired, |progress| progress.last().0).min(now);
@@ -177,13 +208,10 @@ async fn respond(
     });
     let first = match body.is_end_stream() {
         true => None,
-        false => {
-            std::future::poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
-                Poll::Ready(first) => Poll::Ready(Some(first)),
-                Poll::Pending => Poll::Ready(None),
-            })
-            .await
-        }
+        false => match Pin::new(&mut body).poll_frame(cx) {
+            Poll::Ready(first) => Some(first),
+            Poll::Pending => None,
+        },
     };
     let complete = body.is_end_stream();
     let body = match first {
@@ -267,7 +295,7 @@ fn phase(progress: Option<&Progress>) -> Phase {
     }
 }
 
-/// The stream is reset by the drop of its future. If nothing at all came on the connection
+/// If nothing at all came on the connection
 /// meanwhile, its path may be dead: no further request is tried on it.
 fn time_out(
     lease: ConnectionLease,

@@ -64,6 +64,8 @@
 //! - There is no look at a connection before its reuse: its task sees an end when it comes.
 //! - `Keep-Alive`, `Connection`, `Upgrade` and `Transfer-Encoding` do not exist; they are left out of
 //!   requests. `Host` becomes `:authority`.
+//! - `Expect: 100-continue` is sent as it is, and the body does not wait for the answer: a server that
+//!   does not want it resets the stream, which costs no connection here.
 //! - No `101`, see [`upgrades`](super::upgrades), and no early data.
 //! - A request's body is read by the connection's task, so it must not block; see
 //!   [`runtimes`](super::runtimes) for where that runs.

@@ -229,3 +229,32 @@ async fn heads_without_bodies_and_what_comes_before_and_after() {
     assert_eq!(whole.to_bytes(), "body");
     still_good(&agent, &server).await;
 }
+
+#[tokio::test]
+async fn a_body_does_not_wait_for_100_continue() {
+    let server = Server::tcp(|peer: Peer| async move {
+        let mut connection = begin(peer, 100).await;
+        while let Some(Ok((request, mut respond))) = connection.accept().await {
+            tokio::spawn(async move {
+                let path = request.uri().path().to_owned();
+                let expects = request.headers().contains_key("expect");
+                let mut body = request.into_body();
+                let mut text = expects.to_string();
+                // Before any 100, and one comes all the same.
+                while let Some(Ok(data)) = body.data().await {
+                    text.push_str(std::str::from_utf8(&data).unwrap());
+                }
+                let go = Response::builder().status(StatusCode::CONTINUE).body(()).unwrap();
+                respond.send_informational(go).unwrap();
+                answer(&mut respond, if path == "/after" { "/after" } else { &text });
+            });
+        }
+    })
+    .await;
+    let agent = builder().build().unwrap();
+    let request = agent.post(server.url("/")).header("expect", "100-continue").body(" body");
+    let response = guard(request.send()).await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(guard(response.text()).await.unwrap(), "true body");
+    still_good(&agent, &server).await;
+}
