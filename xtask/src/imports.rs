@@ -13,6 +13,7 @@ use crate::repository::Repository;
 const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("warmwire-pool", &[], &["hashbrown", "slab", "smallvec"]),
     ("warmwire-h1", &[], &["bytes", "http", "httparse"]),
+    ("warmwire-amp", &[], &["bytes", "hashbrown", "indexmap", "serde", "serde_json", "smallvec"]),
     (
         "warmwire-net",
         &[],

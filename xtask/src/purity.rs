@@ -32,6 +32,7 @@ const NO_SOCKETS: &[&str] =
 const RULES: &[(&str, &[&str])] = &[
     ("crates/warmwire-pool/src", PURE),
     ("crates/warmwire-h1/src", PURE),
+    ("crates/warmwire-amp/src", PURE),
     ("crates/warmwire-http/src", NO_SOCKETS),
     ("crates/warmwire/src", NO_SOCKETS),
 ];

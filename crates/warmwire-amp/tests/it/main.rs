@@ -1,0 +1,4 @@
+//! Values and messages, as their users see them.
+
+mod messages;
+mod values;
