@@ -1,7 +1,7 @@
 //! Streams, name resolution, connecting, proxies and TLS for Warmwire.
 //!
 //! The one crate that names sockets. It opens a connection to a [`Target`] and hands over the
-//! [`Stream`] with what was measured on the way; it knows neither HTTP nor a pool, keeps nothing
+//! [`Stream`] with what was measured on the way, or listens on an [`Endpoint`]; it knows neither HTTP nor a pool, keeps nothing
 //! between two calls (but TLS sessions, see [`Tls`], and what it knows of [`Names`]), and never
 //! retries.
 //!
@@ -14,9 +14,12 @@ mod connect;
 mod connector;
 #[cfg(target_os = "linux")]
 mod diagnosis;
+mod dial;
+mod endpoint;
 mod error;
 #[cfg(feature = "hickory")]
 mod hickory;
+mod listen;
 mod names;
 mod progress;
 mod proxy;
@@ -28,9 +31,12 @@ mod tls;
 
 pub use connect::{Connect, ConnectTarget, TcpConnect};
 pub use connector::{Connected, Connector, Phases, Target};
+pub use dial::Dialer;
+pub use endpoint::{Endpoint, EndpointError};
 pub use error::{Attempt, CertificateFault, ConnectError, ConnectFault, ConnectPhase, ProxyFault};
 #[cfg(feature = "hickory")]
 pub use hickory::HickoryResolver;
+pub use listen::{Accepted, Credentials, ListenOptions, Listener, Peer, ServerStream, ServerTls};
 pub use names::{AddressUse, NameSettings, Names, Spread};
 pub use proxy::{Destination, Proxy, ProxyAnswer, ProxyError, ProxyRules};
 pub use resolve::{Resolve, Resolved, SystemResolver};

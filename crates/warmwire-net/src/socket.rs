@@ -56,7 +56,7 @@ impl SocketOptions {
         Ok(stream)
     }
 
-    fn apply(&self, stream: &TcpStream) -> io::Result<()> {
+    pub(crate) fn apply(&self, stream: &TcpStream) -> io::Result<()> {
         stream.set_nodelay(self.nodelay)?;
         if let Some(idle) = self.keepalive_idle {
             let second = Duration::from_secs(1);

@@ -52,6 +52,8 @@ pub enum Alpn {
     Http1,
     /// HTTP/2 alone.
     Http2,
+    /// Nothing: what is spoken has no name there.
+    None,
 }
 
 impl Alpn {
@@ -60,6 +62,7 @@ impl Alpn {
             Alpn::Both => &[b"h2", b"http/1.1"],
             Alpn::Http1 => &[b"http/1.1"],
             Alpn::Http2 => &[b"h2"],
+            Alpn::None => &[],
         };
         names.iter().map(|name| name.to_vec()).collect()
     }
