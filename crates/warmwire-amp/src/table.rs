@@ -30,13 +30,19 @@ impl<T> Default for CallTable<T> {
 impl<T> CallTable<T> {
     /// Enters a call and returns its id, which no other call of this table ever had.
     pub fn insert(&mut self, call: T, deadline: Option<Instant>) -> u64 {
-        let id = self.next;
-        self.next += 1;
+        let id = self.next_id();
         self.calls.insert(id, call);
         if let Some(deadline) = deadline {
             self.clear_away();
             self.deadlines.push(Reverse((deadline, id)));
         }
+        id
+    }
+
+    /// An id of its own for a message that nobody waits for.
+    pub fn next_id(&mut self) -> u64 {
+        let id = self.next;
+        self.next += 1;
         id
     }
 

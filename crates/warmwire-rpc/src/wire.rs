@@ -45,6 +45,8 @@ pub(crate) enum WireError {
     Cut,
     Io(io::Error),
     Frame(FrameError),
+    /// A frame without arguments: the peer has lost step.
+    NoArguments,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
@@ -118,6 +120,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Poll::Ready(Ok(()))
     }
 
+    /// Reads and forgets.
+    pub(crate) fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WireError>> {
+        self.input.clear();
+        self.reader = FrameReader::new(0);
+        self.poll_read(cx)
+    }
+
     /// Ends our side of the stream.
     pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
@@ -131,6 +140,7 @@ impl fmt::Display for WireError {
             Self::Cut => f.write_str("the peer closed the connection within a message"),
             Self::Io(error) => error.fmt(f),
             Self::Frame(error) => error.fmt(f),
+            Self::NoArguments => f.write_str("a message without arguments: the peer has lost step"),
         }
     }
 }

@@ -1,0 +1,270 @@
+//! One call, from its arguments to its result.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+use tokio::time::Sleep;
+use warmwire_amp::message::{Reply, Request};
+use warmwire_amp::{Value, ValueError, from_value};
+
+use super::Handle;
+use super::link::{Failure, Outcome, Ticket};
+use super::shared::{Begun, Wanted};
+use crate::error::{Error, ErrorKind, Sent};
+
+/// A call that is under way as soon as it is awaited.
+///
+/// # Cancel safety
+///
+/// Dropped before it was sent, it is never sent. Dropped after that, its reply is ignored, and a
+/// Warmwire server drops the handler.
+#[must_use = "a call does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct Call<T> {
+    inner: Untyped,
+    result: PhantomData<fn() -> T>,
+}
+
+impl<T> Call<T> {
+    pub(super) fn new(client: Arc<Handle>, request: Result<Request, ValueError>) -> Self {
+        Self { inner: Untyped::new(client, request), result: PhantomData }
+    }
+
+    /// How long it may take, waiting for a connection included; `None` waits for ever. Default: the
+    /// client's [`timeout`](super::ClientBuilder::timeout).
+    pub fn timeout(mut self, time: impl Into<Option<Duration>>) -> Self {
+        self.inner.timeout = time.into();
+        self
+    }
+
+    /// Marks it as safe to run more than once: if its connection ends before the reply, it is sent
+    /// again on another one, within its time.
+    pub fn idempotent(mut self, idempotent: bool) -> Self {
+        self.inner.idempotent = idempotent;
+        self
+    }
+}
+
+impl<T: DeserializeOwned> Future for Call<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let reply = ready!(Pin::new(&mut self.inner).poll(cx))?;
+        let result = from_value(value(reply));
+        Poll::Ready(result.map_err(|error| {
+            let error = Error::new(ErrorKind::Value, format!("the result: {error}"));
+            self.inner.described(error.sent(Sent::Maybe))
+        }))
+    }
+}
+
+/// What a reply has as its value: nothing, the one result, or all of several.
+fn value(reply: Reply) -> Value {
+    match reply {
+        Reply::Results(results) if results.len() > 1 => Value::Array(results),
+        Reply::Results(results) => results.into_iter().next().unwrap_or_default(),
+        Reply::Methods(methods) => methods.into(),
+        Reply::Pong | Reply::Fault(_) => Value::Undefined,
+    }
+}
+
+/// A request and what becomes of it.
+#[derive(Debug)]
+pub(super) struct Untyped {
+    client: Arc<Handle>,
+    request: Result<Request, ValueError>,
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+    idempotent: bool,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    New,
+    /// It is to be sent, for the first time or again.
+    Ready,
+    Waits {
+        place: u64,
+        timer: Option<Pin<Box<Sleep>>>,
+    },
+    Sent(Ticket),
+    Done,
+}
+
+impl Untyped {
+    pub(super) fn new(client: Arc<Handle>, request: Result<Request, ValueError>) -> Self {
+        let timeout = client.shared.options.timeout;
+        Self { client, request, timeout, deadline: None, idempotent: false, stage: Stage::New }
+    }
+
+    fn start(&mut self) {
+        self.client.shared.counters.calls.add(1);
+        let now = Instant::from(tokio::time::Instant::now());
+        // A time that no clock can show is no limit.
+        self.deadline = self.timeout.and_then(|time| now.checked_add(time));
+        if let Ok(Request::Call(call)) = &mut self.request {
+            call.deadline = self.timeout;
+        }
+        self.stage = Stage::Ready;
+    }
+
+    /// Sends it, or takes a place in the queue.
+    fn begin(&mut self, cx: &mut Context<'_>, place: Option<u64>) -> Result<(), Error> {
+        let request = match &self.request {
+            Ok(request) => request,
+            Err(error) => return Err(Error::from(error.clone())),
+        };
+        let wanted = Wanted {
+            request,
+            bytes: weight(request),
+            deadline: self.deadline,
+            replies: !matches!(request, Request::Call(call) if call.notify),
+            place,
+        };
+        self.stage = match self.client.shared.begin(&wanted, cx) {
+            Begun::Sent(Some(ticket)) => Stage::Sent(ticket),
+            Begun::Sent(None) => Stage::Done,
+            Begun::Failed(error) => {
+                // Its place is given up already.
+                self.stage = Stage::Ready;
+                return Err(error);
+            }
+            Begun::Waits(place) => {
+                let timer = match std::mem::replace(&mut self.stage, Stage::Ready) {
+                    Stage::Waits { timer, .. } => timer,
+                    _ => self.deadline.map(|at| Box::pin(tokio::time::sleep_until(at.into()))),
+                };
+                Stage::Waits { place, timer }
+            }
+        };
+        Ok(())
+    }
+
+    fn poll_stage(&mut self, cx: &mut Context<'_>) -> Poll<Result<Reply, Error>> {
+        loop {
+            match &mut self.stage {
+                Stage::New => self.start(),
+                Stage::Ready => self.begin(cx, None)?,
+                Stage::Waits { place, .. } => {
+                    let place = Some(*place);
+                    self.begin(cx, place)?;
+                    if let Stage::Waits { timer, .. } = &mut self.stage {
+                        match timer {
+                            Some(timer) => ready!(timer.as_mut().poll(cx)),
+                            None => return Poll::Pending,
+                        }
+                        return Poll::Ready(Err(self.timed_out(Sent::No)));
+                    }
+                }
+                Stage::Sent(ticket) => {
+                    let outcome = ready!(Pin::new(&mut ticket.reply).poll(cx));
+                    self.stage = Stage::Ready;
+                    if let Some(end) = self.settle(outcome.unwrap_or_else(|_| lost())) {
+                        return Poll::Ready(end);
+                    }
+                }
+                // A notification has been sent.
+                Stage::Done => return Poll::Ready(Ok(Reply::Results(Vec::new()))),
+            }
+        }
+    }
+
+    /// What an outcome means; `None` to send the call again.
+    fn settle(&mut self, outcome: Outcome) -> Option<Result<Reply, Error>> {
+        Some(match outcome {
+            Ok(Reply::Fault(fault)) => Err(Error::from_fault(fault)),
+            Ok(reply) => Ok(reply),
+            Err(Failure::Timeout) => Err(self.timed_out(Sent::Maybe)),
+            Err(Failure::Disconnected(sent, why)) => {
+                let unsent = sent == Sent::No && self.client.shared.options.resend_unsent;
+                if self.idempotent || unsent {
+                    self.client.shared.counters.resent.add(1);
+                    return None;
+                }
+                let error =
+                    Error::new(ErrorKind::Disconnected, format!("the connection ended: {why}"));
+                Err(error.sent(sent))
+            }
+            Err(Failure::Unreadable(fault)) => {
+                let error = Error::new(ErrorKind::Protocol, format!("no reply: {fault}"));
+                Err(error.sent(Sent::Maybe))
+            }
+        })
+    }
+
+    fn timed_out(&self, sent: Sent) -> Error {
+        Error::timeout(self.timeout.unwrap_or_default(), sent)
+    }
+
+    fn described(&self, error: Error) -> Error {
+        let endpoint = &self.client.shared.endpoint;
+        match &self.request {
+            Ok(Request::Call(call)) => error.of(&call.method, endpoint),
+            _ => error.at(endpoint),
+        }
+    }
+}
+
+impl Future for Untyped {
+    type Output = Result<Reply, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let end = ready!(self.poll_stage(cx));
+        self.leave();
+        self.stage = Stage::Done;
+        let is_notification =
+            matches!(&self.request, Ok(Request::Call(call)) if call.notify && end.is_ok());
+        let counters = &self.client.shared.counters;
+        match is_notification {
+            true => drop(counters.notified.add(1)),
+            false => counters.ended(end.as_ref().map(drop).map_err(Error::kind)),
+        }
+        Poll::Ready(end.map_err(|error| self.described(error)))
+    }
+}
+
+impl Untyped {
+    fn leave(&mut self) {
+        if let Stage::Waits { place, .. } = self.stage {
+            self.client.shared.leave(Some(place));
+        }
+    }
+}
+
+impl Drop for Untyped {
+    fn drop(&mut self) {
+        self.leave();
+        if !matches!(self.stage, Stage::New | Stage::Done) {
+            self.client.shared.counters.cancelled.add(1);
+        }
+    }
+}
+
+/// The link has gone without a word, which it does not do.
+fn lost() -> Outcome {
+    Err(Failure::Disconnected(Sent::Maybe, "its task ended".into()))
+}
+
+/// About how many bytes a request keeps while it waits.
+fn weight(request: &Request) -> usize {
+    fn of(value: &Value) -> usize {
+        let inner = match value {
+            Value::String(text) => text.len(),
+            Value::Buffer(bytes) => bytes.len(),
+            Value::Array(elements) => elements.iter().map(of).sum(),
+            Value::Object(object) => object.iter().map(|(key, value)| key.len() + of(value)).sum(),
+            Value::Undefined | Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        };
+        inner + size_of::<Value>()
+    }
+    match request {
+        Request::Call(call) => call.method.len() + call.arguments.iter().map(of).sum::<usize>(),
+        Request::Methods | Request::Ping | Request::Cancel => 0,
+    }
+}

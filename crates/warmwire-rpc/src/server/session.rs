@@ -1,0 +1,224 @@
+//! One connection of a server.
+
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context as Task, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::{AbortHandle, JoinSet};
+use warmwire_amp::message::{Call, Received, Reply, Request};
+use warmwire_amp::{Dialect, Fault, Frame, FrameWriter};
+use warmwire_net::Peer;
+
+use super::invoke::{Running, start};
+use super::{Caller, Shared};
+use crate::wire::{Wire, WireError};
+
+/// Replies that wait to be written, in bytes, from which on no more is read: a peer that does not
+/// take its replies gets no more work done.
+const HIGH_WATER: usize = 1 << 20;
+
+/// How long a closed server waits for the peer to have read the last replies. To close at once
+/// would reset the connection if anything has come that was not read, and the reset would take the
+/// replies with it (RFC 1122, 4.2.2.13).
+const LINGER: Duration = Duration::from_secs(1);
+
+/// One connection: reads requests, runs handlers, writes replies.
+///
+/// Handlers that have to wait run on tasks of their own, at most `max_in_flight` of them; the others
+/// run here.
+pub(super) struct Session<S> {
+    wire: Wire<S>,
+    server: Arc<Shared>,
+    peer: Arc<Peer>,
+    handlers: JoinSet<Answer>,
+    /// The handlers that their callers can cancel.
+    running: HashMap<Bytes, AbortHandle>,
+    scratch: FrameWriter,
+    written: u64,
+    /// The server is closing: what has come is answered, and no more is read.
+    closing: bool,
+    drained: bool,
+}
+
+/// A reply and where it goes.
+struct Answer {
+    id: Bytes,
+    dialect: Dialect,
+    reply: Reply,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
+    pub(super) fn new(stream: S, peer: Peer, server: Arc<Shared>) -> Self {
+        Self {
+            wire: Wire::new(stream, server.limits.max_message),
+            server,
+            peer: Arc::new(peer),
+            handlers: JoinSet::new(),
+            running: HashMap::new(),
+            scratch: FrameWriter::default(),
+            written: 0,
+            closing: false,
+            drained: false,
+        }
+    }
+
+    /// Serves the peer until it goes or the server closes. Handlers that still run when the peer
+    /// goes are dropped.
+    pub(super) async fn run(mut self) {
+        let server = Arc::clone(&self.server);
+        let mut close = pin!(server.closing.cancelled());
+        let end = poll_fn(|cx| {
+            self.closing = self.closing || close.as_mut().poll(cx).is_ready();
+            self.poll(cx)
+        });
+        if end.await.is_ok() {
+            // Whether the peer hears the goodbye is no longer this side's to know.
+            let _ = tokio::time::timeout(LINGER, poll_fn(|cx| self.poll_goodbye(cx))).await;
+        }
+    }
+
+    /// Ready with `Ok` when the server is closing and everything has been answered.
+    fn poll(&mut self, cx: &mut Task<'_>) -> Poll<Result<(), WireError>> {
+        loop {
+            self.collect(cx);
+            while self.has_room() {
+                match self.wire.buffered() {
+                    Ok(Some(frame)) => self.take(frame)?,
+                    Ok(None) => break,
+                    Err(error) => return Poll::Ready(Err(error)),
+                }
+            }
+            let stalled = !self.has_room();
+            let flushed = match self.wire.poll_flush(cx, &mut self.written) {
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(WireError::Io(error))),
+                flushed => flushed.is_ready(),
+            };
+            if stalled && self.has_room() {
+                continue;
+            }
+            if !stalled && !self.drained {
+                match self.wire.poll_read(cx) {
+                    Poll::Ready(Ok(())) => continue,
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => self.drained = self.closing,
+                }
+            }
+            let done = self.drained && self.handlers.is_empty() && flushed;
+            return if done { Poll::Ready(Ok(())) } else { Poll::Pending };
+        }
+    }
+
+    fn poll_goodbye(&mut self, cx: &mut Task<'_>) -> Poll<()> {
+        if ready!(self.wire.poll_shutdown(cx)).is_ok() {
+            while ready!(self.wire.poll_discard(cx)).is_ok() {}
+        }
+        Poll::Ready(())
+    }
+
+    fn has_room(&self) -> bool {
+        self.handlers.len() < self.server.limits.max_in_flight && self.wire.out.len() < HIGH_WATER
+    }
+
+    /// Writes the replies of the handlers that have ended.
+    fn collect(&mut self, cx: &mut Task<'_>) {
+        while self.wire.out.len() < HIGH_WATER
+            && let Poll::Ready(Some(ended)) = self.handlers.poll_join_next(cx)
+        {
+            // An error is a handler that was cancelled: its caller is not there any more.
+            if let Ok(answer) = ended {
+                self.running.remove(&answer.id);
+                self.answer(&answer);
+            }
+        }
+    }
+
+    fn take(&mut self, frame: Frame) -> Result<(), WireError> {
+        match Request::read(frame) {
+            Ok(Received { id, message, dialect }) => self.serve(id, message, dialect),
+            Err(unreadable) => {
+                // Without an id the peer has lost step: what follows would be read as garbage.
+                let id = unreadable.id.ok_or(WireError::NoArguments)?;
+                let reply = Reply::Fault(unreadable.fault);
+                self.answer(&Answer { id, dialect: unreadable.dialect, reply });
+            }
+        }
+        Ok(())
+    }
+
+    fn serve(&mut self, id: Bytes, request: Request, dialect: Dialect) {
+        let reply = match request {
+            Request::Call(call) => match self.call(&id, call, dialect) {
+                Some(reply) => reply,
+                None => return,
+            },
+            Request::Methods => Reply::Methods(self.server.registry.list()),
+            Request::Ping => Reply::Pong,
+            Request::Cancel => {
+                if let Some(handler) = self.running.remove(&id) {
+                    handler.abort();
+                }
+                return;
+            }
+        };
+        self.answer(&Answer { id, dialect, reply });
+    }
+
+    /// Runs the handler, and returns the reply if it is there already.
+    fn call(&mut self, id: &Bytes, call: Call, dialect: Dialect) -> Option<Reply> {
+        self.server.counters.calls.fetch_add(1, Relaxed);
+        let deadline = call.deadline.and_then(|left| Instant::now().checked_add(left));
+        let method = match self.server.registry.get(&call.method) {
+            Ok(method) => method,
+            Err(fault) => return Some(Reply::Fault(fault)).filter(|_| !call.notify),
+        };
+        match start(method, Caller::new(&self.peer, deadline), deadline, call.arguments) {
+            Ok(reply) => Some(reply).filter(|_| !call.notify),
+            Err(running) if call.notify => {
+                // Nobody waits for it, so nobody's going ends it.
+                self.server.notified.spawn(running.finish());
+                None
+            }
+            Err(running) => {
+                self.spawn(id.clone(), dialect, running);
+                None
+            }
+        }
+    }
+
+    fn spawn(&mut self, id: Bytes, dialect: Dialect, running: Running) {
+        let key = id.clone();
+        let answer = async move {
+            let reply = running.finish().await;
+            Answer { id, dialect, reply }
+        };
+        let handler = self.handlers.spawn(answer);
+        if dialect == Dialect::Extended {
+            self.running.insert(key, handler);
+        }
+    }
+
+    fn answer(&mut self, answer: &Answer) {
+        let Answer { id, dialect, reply } = answer;
+        if matches!(reply, Reply::Fault(_)) {
+            self.server.counters.faults.fetch_add(1, Relaxed);
+        }
+        reply.write(id, *dialect, &mut self.scratch);
+        let limit = self.server.limits.max_message;
+        if self.scratch.len() > limit {
+            let length = self.scratch.len();
+            self.scratch = FrameWriter::default();
+            let fault = Fault::new(format!(
+                "the result has {length} bytes and a message may have {limit}: raise max_message \
+                 at both ends, or answer in parts"
+            ));
+            Reply::Fault(fault.code("too_large")).write(id, *dialect, &mut self.scratch);
+        }
+        self.wire.out.append(&mut self.scratch);
+    }
+}
