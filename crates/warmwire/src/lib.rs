@@ -12,6 +12,7 @@
 //! | `metrics` | metrics by OpenTelemetry's conventions, through the `metrics` facade | |
 //! | `mock` | `plugs::mock`: a scripted server in memory, for a program's own tests | |
 //! | `object-store` | `plugs::object_store`: the connections below the crate `object_store` | |
+//! | `rpc` | `rpc`: calls between processes, also with Node's axon, axon-rpc and pm2 | |
 //! | `tonic` | `plugs::tonic`: a gRPC channel | |
 //! | `tracing` | spans by OpenTelemetry's conventions, and connections' events | |
 //! | `toml` | [`AgentConfig`](http::AgentConfig) from TOML | yes |
@@ -28,6 +29,11 @@ pub use warmwire_http::{Agent, Error};
 #[cfg(feature = "http")]
 #[doc(inline)]
 pub use warmwire_http as http;
+
+/// The RPC: calls between processes over TCP, TLS and Unix sockets.
+#[cfg(feature = "rpc")]
+#[doc(inline)]
+pub use warmwire_rpc as rpc;
 
 /// The agent in what people run already; each module has a feature of its name.
 #[cfg(any(
