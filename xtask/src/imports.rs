@@ -59,6 +59,11 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         ],
     ),
     (
+        "warmwire-rpc",
+        &["warmwire-amp", "warmwire-net"],
+        &["bytes", "futures-util", "serde", "tokio", "tokio-util"],
+    ),
+    (
         "warmwire-plugs",
         &["warmwire-http"],
         &[
@@ -83,7 +88,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "url",
         ],
     ),
-    ("warmwire", &["warmwire-http", "warmwire-plugs"], &[]),
+    ("warmwire", &["warmwire-http", "warmwire-plugs", "warmwire-rpc"], &[]),
     (
         "warmwire-cli",
         &["warmwire"],

@@ -34,6 +34,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("crates/warmwire-h1/src", PURE),
     ("crates/warmwire-amp/src", PURE),
     ("crates/warmwire-http/src", NO_SOCKETS),
+    ("crates/warmwire-rpc/src", NO_SOCKETS),
     ("crates/warmwire/src", NO_SOCKETS),
 ];
 

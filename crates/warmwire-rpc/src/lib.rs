@@ -7,7 +7,7 @@ pub mod server;
 mod wire;
 
 pub use args::Args;
-pub use client::{Client, ClientBuilder};
+pub use client::{Call, Client, ClientBuilder, ClientStats, Event, QueuePolicy, Status};
 pub use error::{Error, ErrorKind, Sent};
 pub use server::{Context, Handler, Server, ServerBuilder, ServerStats};
 pub use warmwire_amp::{Fault, Number, Object, Value, ValueError, from_value, to_value};

@@ -13,6 +13,15 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::process::Command;
 
+const PROGRAMS: [&str; 6] = [
+    "agent_events",
+    "agent_limits",
+    "agent_quickstart",
+    "agent_tower",
+    "rpc_quickstart",
+    "rpc_values",
+];
+
 #[tokio::test]
 async fn agent_quickstart() {
     run(env!("CARGO_BIN_EXE_agent_quickstart"), Duration::ZERO).await;
@@ -33,6 +42,16 @@ async fn agent_tower() {
     run(env!("CARGO_BIN_EXE_agent_tower"), Duration::ZERO).await;
 }
 
+#[tokio::test]
+async fn rpc_quickstart() {
+    run(env!("CARGO_BIN_EXE_rpc_quickstart"), Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn rpc_values() {
+    run(env!("CARGO_BIN_EXE_rpc_values"), Duration::ZERO).await;
+}
+
 /// The programs are specified outside this repository; where the specification is at hand, the
 /// copies must be the same to the byte.
 #[test]
@@ -42,7 +61,7 @@ fn the_copies_are_the_specification() {
     if !specification.exists() {
         return;
     }
-    for name in ["agent_events", "agent_limits", "agent_quickstart", "agent_tower"] {
+    for name in PROGRAMS {
         let read =
             |folder: &Path| std::fs::read_to_string(folder.join(format!("{name}.rs"))).unwrap();
         assert!(read(here) == read(&specification), "{name}.rs differs from the specification");

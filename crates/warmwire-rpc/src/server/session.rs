@@ -44,6 +44,8 @@ pub(super) struct Session<S> {
     /// The server is closing: what has come is answered, and no more is read.
     closing: bool,
     drained: bool,
+    /// What the peer sends can no longer be read; what it is owed is still written.
+    lost: Option<WireError>,
 }
 
 /// A reply and where it goes.
@@ -65,6 +67,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             written: 0,
             closing: false,
             drained: false,
+            lost: None,
         }
     }
 
@@ -77,8 +80,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             self.closing = self.closing || close.as_mut().poll(cx).is_ready();
             self.poll(cx)
         });
-        if end.await.is_ok() {
-            // Whether the peer hears the goodbye is no longer this side's to know.
+        // A peer that is gone needs no goodbye.
+        if !matches!(end.await, Err(WireError::Closed | WireError::Cut | WireError::Io(_))) {
+            // Whether the peer hears it is no longer this side's to know.
             let _ = tokio::time::timeout(LINGER, poll_fn(|cx| self.poll_goodbye(cx))).await;
         }
     }
@@ -86,23 +90,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// Ready with `Ok` when the server is closing and everything has been answered.
     fn poll(&mut self, cx: &mut Task<'_>) -> Poll<Result<(), WireError>> {
         loop {
-            self.collect(cx);
-            while self.has_room() {
-                match self.wire.buffered() {
-                    Ok(Some(frame)) => self.take(frame)?,
-                    Ok(None) => break,
-                    Err(error) => return Poll::Ready(Err(error)),
-                }
-            }
+            self.take_buffered();
             let stalled = !self.has_room();
             let flushed = match self.wire.poll_flush(cx, &mut self.written) {
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(WireError::Io(error))),
                 flushed => flushed.is_ready(),
             };
-            if stalled && self.has_room() {
+            if flushed && let Some(error) = self.lost.take() {
+                return Poll::Ready(Err(error));
+            }
+            // Asked for last, since only a set that is not empty wakes this task.
+            if self.collect(cx) || (stalled && self.has_room()) {
                 continue;
             }
-            if !stalled && !self.drained {
+            if !stalled && !self.drained && self.lost.is_none() {
                 match self.wire.poll_read(cx) {
                     Poll::Ready(Ok(())) => continue,
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
@@ -111,6 +112,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
             let done = self.drained && self.handlers.is_empty() && flushed;
             return if done { Poll::Ready(Ok(())) } else { Poll::Pending };
+        }
+    }
+
+    fn take_buffered(&mut self) {
+        while self.has_room() && self.lost.is_none() {
+            let taken = match self.wire.buffered() {
+                Ok(Some(frame)) => self.take(frame),
+                Ok(None) => return,
+                Err(error) => Err(error),
+            };
+            self.lost = taken.err();
         }
     }
 
@@ -125,17 +137,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.handlers.len() < self.server.limits.max_in_flight && self.wire.out.len() < HIGH_WATER
     }
 
-    /// Writes the replies of the handlers that have ended.
-    fn collect(&mut self, cx: &mut Task<'_>) {
+    /// Takes the replies of the handlers that have ended. Returns whether there were any.
+    fn collect(&mut self, cx: &mut Task<'_>) -> bool {
+        let mut some = false;
         while self.wire.out.len() < HIGH_WATER
             && let Poll::Ready(Some(ended)) = self.handlers.poll_join_next(cx)
         {
+            some = true;
             // An error is a handler that was cancelled: its caller is not there any more.
             if let Ok(answer) = ended {
                 self.running.remove(&answer.id);
                 self.answer(&answer);
             }
         }
+        some
     }
 
     fn take(&mut self, frame: Frame) -> Result<(), WireError> {

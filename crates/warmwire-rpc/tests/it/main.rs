@@ -1,0 +1,12 @@
+//! The RPC over real sockets, as its users and its peers see it.
+
+mod calls;
+mod closing;
+mod ends;
+mod faults;
+mod hostile;
+mod queue;
+mod reconnect;
+mod scripted;
+mod tls;
+mod unix;
