@@ -101,12 +101,12 @@ impl Shared {
             let mut state = self.lock();
             if let Some(error) = self.over(&state, wanted.place) {
                 state.leave(wanted.place);
-                self.publish(state);
+                self.publish(&state);
                 return Begun::Failed(error);
             }
             let Some(link) = state.choose(wanted.place, self.options.max_in_flight) else {
                 let begun = self.wait(&mut state, wanted, cx);
-                self.publish(state);
+                self.publish(&state);
                 return begun;
             };
             drop(state);
@@ -200,7 +200,7 @@ impl Shared {
         if place.is_some() {
             let mut state = self.lock();
             state.leave(place);
-            self.publish(state);
+            self.publish(&state);
         }
     }
 
@@ -216,7 +216,7 @@ impl Shared {
     }
 
     /// Shows how many wait, which `room_is_free` reads without the lock.
-    fn publish(&self, state: MutexGuard<'_, State>) {
+    fn publish(&self, state: &State) {
         self.waiting.store(state.waiting.len(), Release);
     }
 

@@ -9,10 +9,12 @@ use warmwire_amp::{Fault, Object, Value};
 use super::handler::{Handler, Invocation};
 use super::{Caller, Context};
 
+type Run = dyn Fn(&Caller<'_>, Vec<Value>) -> Invocation + Send + Sync;
+
 /// A method that can be called.
 pub(crate) struct Method {
     parameters: Vec<&'static str>,
-    run: Box<dyn Fn(&Caller<'_>, Vec<Value>) -> Invocation + Send + Sync>,
+    run: Box<Run>,
 }
 
 impl Method {
