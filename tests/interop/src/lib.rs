@@ -3,6 +3,7 @@
 //! A server whose program is missing is skipped, loudly; with `CI=true` a missing Node is a
 //! failure, since Node is what most of the agent's peers run.
 
+pub mod axon;
 mod proxies;
 pub mod soak;
 pub mod sweep;
