@@ -133,7 +133,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "tokio-rustls",
         ],
     ),
-    ("warmwire-interop", &["warmwire"], &["tokio"]),
+    ("warmwire-interop", &["warmwire"], &["serde_json", "tokio"]),
     (
         "warmwire-examples",
         &["warmwire"],

@@ -34,5 +34,5 @@ pub use fault::Fault;
 pub use frame::{DEFAULT_MAX_MESSAGE, Frame, FrameError, FrameReader, MAX_ARGUMENTS};
 pub use message::Dialect;
 pub use table::CallTable;
-pub use value::{Number, Object, Value, ValueError, from_value, to_value};
+pub use value::{Number, Object, Value, ValueError, from_value, to_result, to_value};
 pub use write::FrameWriter;

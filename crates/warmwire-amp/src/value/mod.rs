@@ -14,7 +14,7 @@ use bytes::Bytes;
 pub use de::from_value;
 pub use number::Number;
 pub use object::Object;
-pub use ser::to_value;
+pub use ser::{to_result, to_value};
 
 /// A value of a call, of its result, or of a message.
 ///

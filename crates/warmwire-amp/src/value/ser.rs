@@ -15,7 +15,17 @@ use super::{Number, Object, Value, ValueError, lend};
 ///
 /// Where `Serialize` itself fails, for keys that are no text, and for integers beyond 64 bits.
 pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, ValueError> {
-    value.serialize(ToValue)
+    value.serialize(ToValue { unit: Value::Null })
+}
+
+/// What a handler's `result` is as a value: as [`to_value`], but `()` is undefined, which is what a
+/// JavaScript function without a result gives.
+///
+/// # Errors
+///
+/// As [`to_value`].
+pub fn to_result<T: Serialize + ?Sized>(result: &T) -> Result<Value, ValueError> {
+    result.serialize(ToValue { unit: Value::Undefined })
 }
 
 impl Serialize for Value {
@@ -50,7 +60,10 @@ impl Serialize for Lent<'_> {
     }
 }
 
-struct ToValue;
+struct ToValue {
+    /// What unit is.
+    unit: Value,
+}
 
 macro_rules! numbers {
     ($($method:ident $type:ty)*) => {$(
@@ -109,7 +122,7 @@ impl Serializer for ToValue {
     }
 
     fn serialize_unit(self) -> Result<Value, ValueError> {
-        Ok(Value::Null)
+        Ok(self.unit)
     }
 
     fn serialize_unit_struct(self, name: &'static str) -> Result<Value, ValueError> {

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use warmwire_amp::{Fault, Value, from_value, to_value};
+use warmwire_amp::{Fault, Value, from_value, to_result};
 
 use super::{Caller, Context};
 
@@ -135,7 +135,7 @@ where
 {
     Box::pin(async move {
         let result = outcome.await?;
-        to_value(&result).map_err(|error| Fault::new(format!("the result: {error}")))
+        to_result(&result).map_err(|error| Fault::new(format!("the result: {error}")))
     })
 }
 
