@@ -3,12 +3,14 @@
 //! A claim that does not hold panics, which is what both a fuzzer and a test
 //! look for.
 
+mod amp;
 mod case;
 mod differences;
 mod hyper_side;
 pub mod mutate;
 mod our_side;
 
+pub use amp::amp;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use warmwire_h1::KeepAlive;

@@ -38,3 +38,8 @@ fn response_splits() {
 fn keep_alive() {
     run("keep_alive", warmwire_fuzz::keep_alive);
 }
+
+#[test]
+fn amp() {
+    run("amp", warmwire_fuzz::amp);
+}

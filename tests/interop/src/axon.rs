@@ -141,6 +141,21 @@ impl Drop for Pm2 {
     }
 }
 
+/// What `node/vectors.cjs` prints. `None` without Node.
+///
+/// # Panics
+///
+/// If there is Node and it does not print.
+pub async fn vectors() -> Option<String> {
+    if !installed().await {
+        return None;
+    }
+    let output = Command::new("node").arg(source("node/vectors.cjs")).output().await;
+    let output = output.expect("node was found a moment ago");
+    assert!(output.status.success(), "vectors.cjs: {}", output.status);
+    Some(String::from_utf8(output.stdout).expect("UTF-8"))
+}
+
 /// Installs the packages of the lock file, once, if there is Node.
 async fn installed() -> bool {
     if !have_node().await {

@@ -203,6 +203,25 @@ impl Peer {
     }
 }
 
+/// The command `warmwire`, as the build of the whole workspace leaves it beside the tests. `None`,
+/// with a notice, where only these tests were built.
+///
+/// # Panics
+///
+/// If there is none and `CI` is `true`.
+pub fn command() -> Option<PathBuf> {
+    let here = std::env::current_exe().expect("a test knows its program");
+    let command = here.parent().and_then(Path::parent).map(|folder| folder.join("warmwire"));
+    let command = command.filter(|command| command.exists());
+    if command.is_none() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "the command was not built");
+        let notice = "SKIPPED: there is no command `warmwire` in the target folder\n";
+        // Without standard error there is nobody to tell.
+        let _ = io::stderr().write_all(notice.as_bytes());
+    }
+    command
+}
+
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }

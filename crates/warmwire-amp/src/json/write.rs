@@ -1,9 +1,11 @@
 //! Values into JSON.
 
 use std::cell::RefCell;
+use std::io;
 
 use bytes::Bytes;
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::ser::Formatter;
 
 use super::WHOLE_BUFFERS;
 use crate::value::Value;
@@ -11,14 +13,18 @@ use crate::value::Value;
 /// Appends `value` as `JSON.stringify` would write it: undefined as null in arrays and left out of
 /// objects, a buffer as `{"type":"Buffer","data":[…]}`, NaN and the infinities as null.
 pub(crate) fn write_node(value: &Value, out: &mut Vec<u8>) {
-    append(&Node(value), out);
+    let mut serializer = serde_json::Serializer::with_formatter(out, NodeNumbers);
+    written(Node(value).serialize(&mut serializer));
 }
 
 /// Whether Node's JSON would lose or change something of `value`.
 pub(crate) fn loses(value: &Value) -> bool {
     match value {
         Value::Undefined => true,
-        Value::Number(number) => !number.as_f64().is_finite(),
+        Value::Number(number) => {
+            let number = number.as_f64();
+            !number.is_finite() || (number == 0.0 && number.is_sign_negative())
+        }
         Value::Array(elements) => elements.iter().any(loses),
         Value::Object(object) => {
             // It would be read as a buffer.
@@ -65,14 +71,30 @@ impl Skeleton {
 /// Appends the skeleton of an array of `values`, and returns their buffers.
 pub(crate) fn write_skeleton(values: &[Value], out: &mut Vec<u8>) -> Skeleton {
     let skeleton = RefCell::default();
-    append(&Lossless::Elements(values, &skeleton), out);
+    written(serde_json::to_writer(out, &Lossless::Elements(values, &skeleton)));
     skeleton.into_inner()
 }
 
-fn append(value: &impl Serialize, out: &mut Vec<u8>) {
-    // Writing into memory does not fail, and every key here is text.
-    let written = serde_json::to_writer(out, value);
-    debug_assert!(written.is_ok(), "{written:?}");
+/// Writing into memory does not fail, and every key here is text.
+fn written(result: Result<(), serde_json::Error>) {
+    debug_assert!(result.is_ok(), "{result:?}");
+}
+
+/// Numbers as `JSON.stringify` writes them: `1` and not `1.0`, `1e+21` and not `1e21`.
+struct NodeNumbers;
+
+impl Formatter for NodeNumbers {
+    fn write_f64<W: ?Sized + io::Write>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
+        let magnitude = value.abs();
+        if magnitude >= 1e21 {
+            out.write_all(format!("{value:e}").replace('e', "e+").as_bytes())
+        } else if magnitude < 1e-6 && magnitude > 0.0 {
+            write!(out, "{value:e}")
+        } else {
+            // Adding zero makes the negative zero positive, as it is in JavaScript's JSON.
+            write!(out, "{}", value + 0.0)
+        }
+    }
 }
 
 struct Node<'a>(&'a Value);

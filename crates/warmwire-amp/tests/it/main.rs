@@ -1,4 +1,6 @@
 //! Values and messages, as their users see them.
 
+mod golden;
 mod messages;
+mod page;
 mod values;

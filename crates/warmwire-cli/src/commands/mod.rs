@@ -2,7 +2,10 @@
 
 mod bench;
 mod completions;
+mod interrupt;
 mod man;
+mod measure;
+mod rpc;
 
 use anyhow::Context;
 
@@ -18,6 +21,7 @@ pub(crate) use bench::{BUCKETS_PER_DECADE, Side, prediction, result};
 pub(crate) fn run(chosen: Chosen) -> Result<(), Failure> {
     match chosen {
         Chosen::Bench(flags) => bench::run(&flags),
+        Chosen::Rpc(command) => rpc::run(&command),
         Chosen::Completions { shell } => Ok(completions::run(shell)?),
         Chosen::Man => Ok(man::run()?),
         Chosen::BenchServer { config } => {

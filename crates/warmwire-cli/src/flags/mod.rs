@@ -6,9 +6,13 @@
 mod agent;
 mod bench;
 mod config;
+mod rpc;
 
 pub(crate) use agent::{AgentFlags, Order};
 pub(crate) use bench::{BenchFlags, LoadFlags, ServerFlags, SideChoice};
+pub(crate) use rpc::{
+    CallFlags, Exec, HowFlags, Payload, PeerFlags, RpcBenchFlags, RpcCommand, ServeFlags,
+};
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -38,6 +42,9 @@ pub(crate) enum Chosen {
     /// the agent
     #[command(after_help = EXIT_CODES, after_long_help = bench::EXAMPLES)]
     Bench(Box<BenchFlags>),
+    /// The RPC from a shell: call methods of Warmwire, axon and pm2, expose commands, measure
+    #[command(subcommand, arg_required_else_help = true, after_help = EXIT_CODES)]
+    Rpc(RpcCommand),
     /// Print the completions for a shell
     Completions {
         /// The shell
@@ -75,7 +82,7 @@ pub(crate) fn command() -> Command {
 }
 
 fn with_environment(command: Command) -> Command {
-    command.mut_args(|arg| {
+    let command = command.mut_args(|arg| {
         if arg.is_positional() {
             return arg;
         }
@@ -84,7 +91,8 @@ fn with_environment(command: Command) -> Command {
         let arg = arg.env(variable).hide_env_values(true);
         // So that `WARMWIRE_JSON=1` says the same as `--json`.
         if is_switch { arg.value_parser(BoolishValueParser::new()) } else { arg }
-    })
+    });
+    command.mut_subcommands(with_environment)
 }
 
 #[cfg(test)]

@@ -5,5 +5,6 @@ mod command_line;
 mod given_url;
 mod http2;
 mod interrupt;
+mod rpc;
 mod simulation;
 mod support;

@@ -45,17 +45,15 @@ pub(super) fn start(
 }
 
 impl Running {
-    /// Runs the handler to its end, or to that of the caller's patience.
-    pub(super) async fn finish(mut self) -> Reply {
+    /// Runs the handler to its end. Drops it, without a reply, when its caller's time is over: the
+    /// caller has ended by its own clock then.
+    pub(super) async fn finish(mut self) -> Option<Reply> {
         let deadline = self.deadline;
         let ended = std::future::poll_fn(|cx| self.poll_guarded(cx));
         let Some(deadline) = deadline else {
-            return ended.await;
+            return Some(ended.await);
         };
-        match tokio::time::timeout_at(deadline.into(), ended).await {
-            Ok(reply) => reply,
-            Err(_) => Reply::Fault(Fault::new("the caller's time is over").code("timeout")),
-        }
+        tokio::time::timeout_at(deadline.into(), ended).await.ok()
     }
 
     fn poll_guarded(&mut self, cx: &mut Task<'_>) -> Poll<Reply> {

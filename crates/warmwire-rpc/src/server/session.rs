@@ -36,7 +36,7 @@ pub(super) struct Session<S> {
     wire: Wire<S>,
     server: Arc<Shared>,
     peer: Arc<Peer>,
-    handlers: JoinSet<Answer>,
+    handlers: JoinSet<Ended>,
     /// The handlers that their callers can cancel.
     running: HashMap<Bytes, AbortHandle>,
     scratch: FrameWriter,
@@ -54,6 +54,9 @@ struct Answer {
     dialect: Dialect,
     reply: Reply,
 }
+
+/// What a handler's task ends with: its call's id, and an answer if somebody waits for one still.
+type Ended = (Bytes, Option<Answer>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     pub(super) fn new(stream: S, peer: Peer, server: Arc<Shared>) -> Self {
@@ -145,8 +148,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         {
             some = true;
             // An error is a handler that was cancelled: its caller is not there any more.
-            if let Ok(answer) = ended {
-                self.running.remove(&answer.id);
+            let Ok((id, answer)) = ended else { continue };
+            self.running.remove(&id);
+            if let Some(answer) = answer {
                 self.answer(&answer);
             }
         }
@@ -208,11 +212,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     fn spawn(&mut self, id: Bytes, dialect: Dialect, running: Running) {
         let key = id.clone();
-        let answer = async move {
+        let handler = self.handlers.spawn(async move {
             let reply = running.finish().await;
-            Answer { id, dialect, reply }
-        };
-        let handler = self.handlers.spawn(answer);
+            (id.clone(), reply.map(|reply| Answer { id, dialect, reply }))
+        });
         if dialect == Dialect::Extended {
             self.running.insert(key, handler);
         }

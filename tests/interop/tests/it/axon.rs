@@ -176,3 +176,11 @@ async fn clients_of_axon_find_our_server_again_after_a_restart() {
         assert_eq!(second.stats().accepted, 1);
     }
 }
+
+#[tokio::test]
+async fn f055_the_golden_vectors_are_what_the_packages_write() {
+    if let Some(vectors) = warmwire_interop::axon::vectors().await {
+        let kept = include_str!("../../node/vectors.json");
+        assert!(vectors == kept, "vectors.json is not what vectors.cjs prints");
+    }
+}

@@ -21,3 +21,22 @@ async fn a_pm2_daemon_answers() {
     client.ping().await.expect("it lives");
     assert!(client.methods().await.expect("a list").contains_key("getMonitorData"));
 }
+
+#[tokio::test]
+async fn the_command_calls_a_pm2_daemon() {
+    let Some(pm2) = Pm2::start().await else { return };
+    let Some(command) = warmwire_interop::command() else { return };
+    let endpoint = format!("unix://{}", pm2.rpc_socket().display());
+    let run = async |arguments: &[&str]| {
+        let mut command = tokio::process::Command::new(&command);
+        let output = command.args(["rpc"]).args(arguments).output().await.expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    assert_eq!(run(&["call", &endpoint, "getVersion", "{}"]).await, "\"7.0.4\"\n");
+    let programs = run(&["call", &endpoint, "getMonitorData", "{}"]).await;
+    assert!(programs.contains("\"name\":\"sleeper\""), "{programs}");
+    assert!(run(&["methods", &endpoint]).await.contains("getVersion("));
+    assert!(run(&["ping", &endpoint]).await.contains("an axon server answered"));
+}

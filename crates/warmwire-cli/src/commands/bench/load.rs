@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::interrupt::Interrupt;
 use super::plan::Pace;
 use super::record::{Outcome, Record};
+use crate::commands::interrupt::Interrupt;
 use crate::timer::Timer;
 
 /// The kind of failure of a request that was due while too many were under way.

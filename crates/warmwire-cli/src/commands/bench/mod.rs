@@ -1,8 +1,6 @@
 //! `warmwire bench`: what does keep-alive save here?
 
-mod interrupt;
 mod load;
-mod measure;
 mod plan;
 pub(crate) mod prediction;
 mod progress;
@@ -20,13 +18,13 @@ use std::path::Path;
 
 use anyhow::Context;
 
+use crate::commands::interrupt::Interrupt;
 use crate::failure::Failure;
 use crate::flags::BenchFlags;
 use crate::output;
 use crate::server::EmbeddedServer;
 use crate::timer::PreciseTimer;
 use crate::units::percent;
-use interrupt::Interrupt;
 use plan::{Plan, Target};
 use prediction::Prediction;
 use progress::Progress;

@@ -1,13 +1,13 @@
 //! Interleaves the sides in rounds, so that drift hits both alike.
 
-use super::interrupt::Interrupt;
 use super::load::{self, Portion, SharedRecord};
-use super::measure;
 use super::plan::{Load, Plan};
 use super::progress::Progress;
 use super::record::Record;
 use super::result::{RoundResult, RoundSide, RoundsResult, Totals};
 use super::side::{Client, Side};
+use crate::commands::interrupt::Interrupt;
+use crate::commands::measure;
 use crate::server::EmbeddedServer;
 use crate::timer::PreciseTimer;
 

@@ -1,5 +1,7 @@
 //! Ctrl-C: the first ends the measurement, the second ends the program.
 
+use std::task::{Context, Poll, Waker};
+
 use tokio::sync::watch;
 
 /// What a shell reports for a program that Ctrl-C has killed.
@@ -13,9 +15,19 @@ impl Interrupt {
     /// Listens to Ctrl-C from now on.
     pub(crate) fn listen() -> Self {
         let (raise, interrupt) = watch::channel(false);
+        let mut first = Box::pin(tokio::signal::ctrl_c());
+        // The first poll is what listens, and the task may run only later.
+        let pressed = match first.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(pressed) => Some(pressed),
+            Poll::Pending => None,
+        };
         tokio::spawn(async move {
+            let pressed = match pressed {
+                Some(pressed) => pressed,
+                None => first.await,
+            };
             // Where no signal can be listened to, Ctrl-C ends the program as usual.
-            if tokio::signal::ctrl_c().await.is_ok() {
+            if pressed.is_ok() {
                 raise.send_replace(true);
                 if tokio::signal::ctrl_c().await.is_ok() {
                     std::process::exit(KILLED);
@@ -39,12 +51,12 @@ impl Interrupt {
     }
 
     #[cfg(test)]
-    pub(super) fn never() -> Self {
+    pub(crate) fn never() -> Self {
         Self::manual().0
     }
 
     #[cfg(test)]
-    pub(super) fn manual() -> (Self, watch::Sender<bool>) {
+    pub(crate) fn manual() -> (Self, watch::Sender<bool>) {
         let (raise, interrupt) = watch::channel(false);
         (Self(interrupt), raise)
     }
