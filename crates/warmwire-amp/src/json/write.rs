@@ -14,7 +14,7 @@ use crate::value::Value;
 /// objects, a buffer as `{"type":"Buffer","data":[…]}`, NaN and the infinities as null.
 pub(crate) fn write_node(value: &Value, out: &mut Vec<u8>) {
     let mut serializer = serde_json::Serializer::with_formatter(out, NodeNumbers);
-    written(Node(value).serialize(&mut serializer));
+    written(&Node(value).serialize(&mut serializer));
 }
 
 /// Whether Node's JSON would lose or change something of `value`.
@@ -71,12 +71,12 @@ impl Skeleton {
 /// Appends the skeleton of an array of `values`, and returns their buffers.
 pub(crate) fn write_skeleton(values: &[Value], out: &mut Vec<u8>) -> Skeleton {
     let skeleton = RefCell::default();
-    written(serde_json::to_writer(out, &Lossless::Elements(values, &skeleton)));
+    written(&serde_json::to_writer(out, &Lossless::Elements(values, &skeleton)));
     skeleton.into_inner()
 }
 
 /// Writing into memory does not fail, and every key here is text.
-fn written(result: Result<(), serde_json::Error>) {
+fn written(result: &Result<(), serde_json::Error>) {
     debug_assert!(result.is_ok(), "{result:?}");
 }
 
