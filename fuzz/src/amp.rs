@@ -18,8 +18,8 @@ pub fn amp(data: &[u8]) {
     assert_eq!(read(data.chunks(1)), (frames.clone(), end.clone()), "{}", data.escape_ascii());
     assert_eq!(read(data.chunks(7)), (frames.clone(), end), "{}", data.escape_ascii());
     for frame in frames {
-        for argument in frame.arguments() {
-            let _ = Argument::read(argument.clone());
+        for argument in frame.clone().into_arguments() {
+            let _ = Argument::read(argument);
         }
         if let Ok(read) = Request::read(frame.clone()) {
             again(&read.message);

@@ -22,34 +22,69 @@ pub const DEFAULT_MAX_MESSAGE: usize = 16 << 20;
 /// The length that stands before each argument.
 const LENGTH: usize = 4;
 
-/// One frame: its arguments, each a slice of what was read.
+/// One frame: its bytes, and where in them its arguments are.
 ///
-/// The slices share the memory that they were read into; keeping a small one keeps the block.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Shares the memory that it was read into; keeping a small part of it keeps the block.
+#[derive(Clone, Debug, Default)]
 pub struct Frame {
-    arguments: SmallVec<[Bytes; 4]>,
+    whole: Bytes,
+    arguments: SmallVec<[(usize, usize); 4]>,
 }
 
 impl Frame {
-    /// The arguments, in their order.
-    pub fn arguments(&self) -> &[Bytes] {
-        &self.arguments
+    /// How many arguments it has.
+    pub fn len(&self) -> usize {
+        self.arguments.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.arguments.is_empty()
+    }
+
+    /// An argument, counted from 0.
+    pub fn get(&self, number: usize) -> Option<&[u8]> {
+        self.arguments.get(number).map(|&(start, end)| &self.whole[start..end])
+    }
+
+    /// An argument, counted from 0, to be kept.
+    pub fn bytes(&self, number: usize) -> Option<Bytes> {
+        self.arguments.get(number).map(|&(start, end)| self.whole.slice(start..end))
     }
 
     /// Takes the last argument away: where req/rep keep the id of a request.
     pub fn pop(&mut self) -> Option<Bytes> {
-        self.arguments.pop()
+        self.arguments.pop().map(|(start, end)| self.whole.slice(start..end))
     }
 
-    /// The arguments, to be taken one by one.
+    /// The arguments, in their order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> + ExactSizeIterator {
+        self.arguments.iter().map(|&(start, end)| &self.whole[start..end])
+    }
+
+    /// The arguments, in their order, to be kept.
     pub fn into_arguments(self) -> impl DoubleEndedIterator<Item = Bytes> + ExactSizeIterator {
-        self.arguments.into_iter()
+        self.arguments.into_iter().map(move |(start, end)| self.whole.slice(start..end))
     }
 }
 
-impl FromIterator<Bytes> for Frame {
-    fn from_iter<I: IntoIterator<Item = Bytes>>(arguments: I) -> Self {
-        Self { arguments: arguments.into_iter().collect() }
+impl PartialEq for Frame {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<T: AsRef<[u8]>> FromIterator<T> for Frame {
+    /// A frame of copies of the arguments.
+    fn from_iter<I: IntoIterator<Item = T>>(arguments: I) -> Self {
+        let mut whole = Vec::new();
+        let mut places = SmallVec::new();
+        for argument in arguments {
+            let start = whole.len();
+            whole.extend_from_slice(argument.as_ref());
+            places.push((start, whole.len()));
+        }
+        Self { whole: whole.into(), arguments: places }
     }
 }
 
@@ -111,8 +146,7 @@ impl FrameReader {
         }
         let whole = input.split_to(self.end).freeze();
         self.end = 0;
-        let arguments = self.found.drain(..).map(|(start, end)| whole.slice(start..end));
-        Ok(Some(arguments.collect()))
+        Ok(Some(Frame { whole, arguments: std::mem::take(&mut self.found) }))
     }
 
     /// How many bytes, at least, are still to come before there is another frame.
@@ -193,7 +227,7 @@ mod tests {
         for piece in pieces {
             input.extend_from_slice(piece);
             while let Some(frame) = reader.next(&mut input).expect("a frame") {
-                frames.push(frame.arguments().iter().map(|a| a.to_vec()).collect());
+                frames.push(frame.iter().map(<[u8]>::to_vec).collect());
             }
         }
         assert!(input.is_empty());

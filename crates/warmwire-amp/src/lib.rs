@@ -16,7 +16,8 @@
 //!
 //! let mut input = BytesMut::from(&out.to_vec()[..]);
 //! let frame = FrameReader::new(DEFAULT_MAX_MESSAGE).next(&mut input)?.expect("a whole frame");
-//! assert_eq!(Argument::read(frame.arguments()[0].clone())?, Argument::from("job"));
+//! let first = frame.bytes(0).expect("an argument");
+//! assert_eq!(Argument::read(first)?, Argument::from("job"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -81,12 +81,13 @@ impl FrameWriter {
     }
 
     /// Adds an argument that `write` appends to the buffer.
-    pub(crate) fn appended(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn appended<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let start = self.tail.len();
         self.length(0);
-        write(&mut self.tail);
+        let returned = write(&mut self.tail);
         let length = argument_length(self.tail.len() - start - 4);
         self.tail[start..start + 4].copy_from_slice(&length);
+        returned
     }
 
     fn length(&mut self, length: usize) {
@@ -113,6 +114,7 @@ impl FrameWriter {
         }
         self.tail.extend_from_slice(&other.tail[other.written..]);
         other.tail.clear();
+        other.tail.shrink_to(KEPT);
         other.written = 0;
     }
 

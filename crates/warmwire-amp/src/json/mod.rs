@@ -17,7 +17,7 @@ mod surrogates;
 mod write;
 
 pub(crate) use read::{Any, NodeBuffers, read_node, read_skeleton};
-pub(crate) use write::{loses, write_node, write_skeleton};
+pub(crate) use write::{buffer_arguments, loses, write_node, write_skeleton};
 
 /// Buffers that get an argument each; those after them share one more.
 pub(crate) const WHOLE_BUFFERS: usize = 11;

@@ -21,10 +21,13 @@ pub(crate) fn read_node(json: &[u8]) -> Result<Value, serde_json::Error> {
     }
 }
 
-/// The value whose skeleton is `json`, with the `buffers` that came beside it.
-pub(crate) fn read_skeleton(json: &[u8], buffers: &[Bytes]) -> Result<Value, serde_json::Error> {
+/// The buffer that came beside a skeleton under a number.
+type BufferAt<'a> = &'a dyn Fn(usize) -> Option<Bytes>;
+
+/// The value whose skeleton is `json`, with the buffers that came beside it.
+pub(crate) fn read_skeleton(json: &[u8], buffer: BufferAt<'_>) -> Result<Value, serde_json::Error> {
     let text = std::str::from_utf8(json).map_err(serde_json::Error::custom)?;
-    whole(text, Skeleton { buffers })
+    whole(text, Skeleton { buffer })
 }
 
 fn whole<R: Reading>(json: &str, reading: R) -> Result<Value, serde_json::Error> {
@@ -57,7 +60,7 @@ impl Reading for NodeBuffers {
 /// As two Warmwire ends write it.
 #[derive(Clone, Copy)]
 struct Skeleton<'a> {
-    buffers: &'a [Bytes],
+    buffer: BufferAt<'a>,
 }
 
 impl Reading for Skeleton<'_> {
@@ -74,7 +77,7 @@ impl Reading for Skeleton<'_> {
             "-inf" => Value::from(f64::NEG_INFINITY),
             _ if special.starts_with('~') => Value::from(special),
             _ => {
-                let buffer = special.strip_prefix('b').and_then(|place| self.buffer(place));
+                let buffer = special.strip_prefix('b').and_then(|place| self.at(place));
                 Value::Buffer(buffer.ok_or_else(|| {
                     E::custom(format!("{text:?} refers to no buffer of the message"))
                 })?)
@@ -84,11 +87,11 @@ impl Reading for Skeleton<'_> {
 }
 
 impl Skeleton<'_> {
-    fn buffer(self, place: &str) -> Option<Bytes> {
+    fn at(self, place: &str) -> Option<Bytes> {
         let mut numbers = place.split(':').map(|number| number.parse::<usize>().ok());
-        let buffer = self.buffers.get(numbers.next()??)?;
+        let buffer = (self.buffer)(numbers.next()??)?;
         let Some(offset) = numbers.next() else {
-            return Some(buffer.clone());
+            return Some(buffer);
         };
         let (offset, length) = (offset?, numbers.next()??);
         let end = offset.checked_add(length)?;

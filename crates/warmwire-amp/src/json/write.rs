@@ -1,11 +1,12 @@
 //! Values into JSON.
 
 use std::cell::RefCell;
-use std::io;
+use std::{fmt, io};
 
 use bytes::Bytes;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::ser::Formatter;
+use smallvec::SmallVec;
 
 use super::WHOLE_BUFFERS;
 use crate::value::Value;
@@ -35,44 +36,72 @@ pub(crate) fn loses(value: &Value) -> bool {
     }
 }
 
-/// The buffers that a skeleton refers to.
+/// The buffers that a skeleton refers to. Most messages have one at most.
 #[derive(Debug, Default)]
-pub(crate) struct Skeleton {
-    pub(crate) buffers: Vec<Bytes>,
-    /// Bytes in the buffers after the first [`WHOLE_BUFFERS`].
+pub(crate) struct Buffers {
+    all: SmallVec<[Bytes; 2]>,
+    /// Bytes in those after the first [`WHOLE_BUFFERS`].
     shared: usize,
 }
 
-impl Skeleton {
-    fn refer_to(&mut self, bytes: &Bytes) -> String {
-        let number = self.buffers.len();
-        self.buffers.push(bytes.clone());
+/// Where a buffer is, as a skeleton says it.
+enum Place {
+    Whole(usize),
+    Part { offset: usize, length: usize },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(number) => write!(f, "~b{number}"),
+            Self::Part { offset, length } => write!(f, "~b{WHOLE_BUFFERS}:{offset}:{length}"),
+        }
+    }
+}
+
+impl Buffers {
+    fn add(&mut self, bytes: &Bytes) -> Place {
+        let number = self.all.len();
+        self.all.push(bytes.clone());
         if number < WHOLE_BUFFERS {
-            return format!("~b{number}");
+            return Place::Whole(number);
         }
         let offset = self.shared;
         self.shared += bytes.len();
-        format!("~b{WHOLE_BUFFERS}:{offset}:{}", bytes.len())
+        Place::Part { offset, length: bytes.len() }
+    }
+
+    /// Those that get an argument each, and those that share one.
+    pub(crate) fn split(&self) -> (&[Bytes], &[Bytes]) {
+        self.all.split_at(self.all.len().min(WHOLE_BUFFERS))
+    }
+
+    /// The buffers as the skeleton's numbers count them: those that share an argument are one.
+    pub(crate) fn addressed(&self) -> Vec<Bytes> {
+        let (whole, shared) = self.split();
+        let shared = Some(shared).filter(|shared| !shared.is_empty());
+        whole.iter().cloned().chain(shared.map(|shared| shared.concat().into())).collect()
     }
 }
 
-impl Skeleton {
-    /// The buffers as the skeleton's numbers count them: those after the first
-    /// [`WHOLE_BUFFERS`] are one.
-    pub(crate) fn addressed(mut self) -> Vec<Bytes> {
-        let shared = self.buffers.split_off(self.buffers.len().min(WHOLE_BUFFERS));
-        if !shared.is_empty() {
-            self.buffers.push(shared.concat().into());
+/// How many arguments the buffers of `values` take.
+pub(crate) fn buffer_arguments(values: &[Value]) -> usize {
+    fn count(value: &Value) -> usize {
+        match value {
+            Value::Buffer(_) => 1,
+            Value::Array(elements) => elements.iter().map(count).sum(),
+            Value::Object(object) => object.iter().map(|(_, value)| count(value)).sum(),
+            _ => 0,
         }
-        self.buffers
     }
+    values.iter().map(count).sum::<usize>().min(WHOLE_BUFFERS + 1)
 }
 
 /// Appends the skeleton of an array of `values`, and returns their buffers.
-pub(crate) fn write_skeleton(values: &[Value], out: &mut Vec<u8>) -> Skeleton {
-    let skeleton = RefCell::default();
-    written(&serde_json::to_writer(out, &Lossless::Elements(values, &skeleton)));
-    skeleton.into_inner()
+pub(crate) fn write_skeleton(values: &[Value], out: &mut Vec<u8>) -> Buffers {
+    let buffers = RefCell::default();
+    written(&serde_json::to_writer(out, &Lossless::Elements(values, &buffers)));
+    buffers.into_inner()
 }
 
 /// Writing into memory does not fail, and every key here is text.
@@ -124,16 +153,16 @@ impl Serialize for Node<'_> {
 }
 
 enum Lossless<'a> {
-    Value(&'a Value, &'a RefCell<Skeleton>),
-    Elements(&'a [Value], &'a RefCell<Skeleton>),
+    Value(&'a Value, &'a RefCell<Buffers>),
+    Elements(&'a [Value], &'a RefCell<Buffers>),
 }
 
 impl Serialize for Lossless<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (value, skeleton) = match self {
-            Self::Value(value, skeleton) => (*value, *skeleton),
-            Self::Elements(elements, skeleton) => {
-                let elements = elements.iter().map(|value| Self::Value(value, skeleton));
+        let (value, buffers) = match self {
+            Self::Value(value, buffers) => (*value, *buffers),
+            Self::Elements(elements, buffers) => {
+                let elements = elements.iter().map(|value| Self::Value(value, buffers));
                 return serializer.collect_seq(elements);
             }
         };
@@ -150,12 +179,12 @@ impl Serialize for Lossless<'_> {
             }
             Value::String(text) => serializer.serialize_str(text),
             Value::Buffer(bytes) => {
-                let reference = skeleton.borrow_mut().refer_to(bytes);
-                serializer.serialize_str(&reference)
+                let place = buffers.borrow_mut().add(bytes);
+                serializer.collect_str(&place)
             }
-            Value::Array(elements) => Self::Elements(elements, skeleton).serialize(serializer),
+            Value::Array(elements) => Self::Elements(elements, buffers).serialize(serializer),
             Value::Object(object) => serializer
-                .collect_map(object.iter().map(|(key, value)| (key, Self::Value(value, skeleton)))),
+                .collect_map(object.iter().map(|(key, value)| (key, Self::Value(value, buffers)))),
         }
     }
 }

@@ -10,7 +10,7 @@
 use bytes::Bytes;
 
 use crate::argument::JSON;
-use crate::json::{WHOLE_BUFFERS, read_skeleton, write_skeleton};
+use crate::json::{buffer_arguments, read_skeleton, write_skeleton};
 use crate::value::Value;
 use crate::{Fault, Frame, FrameWriter};
 
@@ -45,7 +45,7 @@ const KINDS: [Kind; 9] = [
 
 /// Whether a frame is of this form.
 pub(super) fn is_extended(frame: &Frame) -> bool {
-    frame.arguments().first().is_some_and(|head| head.starts_with(MAGIC))
+    frame.get(0).is_some_and(|head| head.starts_with(MAGIC))
 }
 
 /// A frame of this form, taken apart.
@@ -58,25 +58,21 @@ pub(super) struct Parts {
 }
 
 /// Takes a frame apart whose id has been taken off.
-pub(super) fn read(frame: Frame) -> Result<Parts, Fault> {
-    let mut arguments = frame.into_arguments();
-    let head = arguments.next().unwrap_or_default();
+pub(super) fn read(frame: &Frame) -> Result<Parts, Fault> {
+    let head = frame.bytes(0).unwrap_or_default();
     let code = head.get(MAGIC.len()).copied().unwrap_or_default();
     let Some(kind) = KINDS.into_iter().find(|kind| *kind as u8 == code) else {
         return Err(Fault::new(format!("no message is of the kind {code:#04x}")));
     };
-    let values = match arguments.next() {
-        None => Vec::new(),
-        Some(skeleton) => values(&skeleton, &arguments.collect::<Vec<_>>())?,
-    };
+    let values = frame.get(1).map_or(Ok(Vec::new()), |skeleton| values(skeleton, frame))?;
     Ok(Parts { kind, more: head.slice(MAGIC.len() + 1..), values })
 }
 
-fn values(skeleton: &Bytes, buffers: &[Bytes]) -> Result<Vec<Value>, Fault> {
+fn values(skeleton: &[u8], frame: &Frame) -> Result<Vec<Value>, Fault> {
     let Some(json) = skeleton.strip_prefix(JSON) else {
         return Err(Fault::new("the second argument of an extended message begins with j:"));
     };
-    match read_skeleton(json, buffers) {
+    match read_skeleton(json, &|number| frame.bytes(number.checked_add(2)?)) {
         Ok(Value::Array(values)) => Ok(values),
         Ok(other) => Err(Fault::new(format!("a skeleton is an array, not {}", other.kind()))),
         Err(error) => Err(Fault::new(format!("a skeleton is not JSON: {error}"))),
@@ -90,11 +86,12 @@ pub(super) fn write_bare(kind: Kind, out: &mut FrameWriter) {
 
 /// Writes a message with `values`, but for its id.
 pub(super) fn write(kind: Kind, more: &[&[u8]], values: &[Value], out: &mut FrameWriter) {
-    let mut skeleton = JSON.to_vec();
-    let buffers = write_skeleton(values, &mut skeleton).buffers;
-    let (whole, shared) = buffers.split_at(buffers.len().min(WHOLE_BUFFERS));
-    head(kind, 3 + whole.len() + usize::from(!shared.is_empty()), more, out);
-    out.parts(&[&skeleton]);
+    head(kind, 3 + buffer_arguments(values), more, out);
+    let buffers = out.appended(|skeleton| {
+        skeleton.extend_from_slice(JSON);
+        write_skeleton(values, skeleton)
+    });
+    let (whole, shared) = buffers.split();
     for buffer in whole {
         out.raw(buffer);
     }

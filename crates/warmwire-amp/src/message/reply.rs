@@ -65,7 +65,7 @@ impl Reply {
             let fault = Fault::new("a frame without arguments is no reply");
             return Err(Unreadable { id, dialect, fault });
         };
-        let read = if is_extended { read_extended(frame) } else { read_axon(frame) };
+        let read = if is_extended { read_extended(&frame) } else { read_axon(&frame) };
         match read {
             Ok(message) => Ok(Received { id, message, dialect }),
             Err(fault) => Err(Unreadable { id: Some(id), dialect, fault }),
@@ -77,7 +77,7 @@ fn write_entry(key: &str, value: Value, out: &mut FrameWriter) {
     write_json(&Object::from_iter([(key, value)]).into(), out);
 }
 
-fn read_extended(frame: Frame) -> Result<Reply, Fault> {
+fn read_extended(frame: &Frame) -> Result<Reply, Fault> {
     let parts = extended::read(frame)?;
     match parts.kind {
         Kind::Result => Ok(Reply::Results(parts.values)),
@@ -98,7 +98,7 @@ fn read_extended(frame: Frame) -> Result<Reply, Fault> {
     }
 }
 
-fn read_axon(frame: Frame) -> Result<Reply, Fault> {
+fn read_axon(frame: &Frame) -> Result<Reply, Fault> {
     let mut reply = object(frame)?;
     // The key decides and not what it holds: an empty message is an error too.
     if reply.contains_key("error") {

@@ -85,7 +85,7 @@ impl Request {
             let fault = Fault::new("a frame without arguments is no request");
             return Err(Unreadable { id, dialect, fault });
         };
-        let read = if is_extended { read_extended(frame) } else { read_axon(frame) };
+        let read = if is_extended { read_extended(&frame) } else { read_axon(&frame) };
         match read {
             Ok((message, dialect)) => Ok(Received { id, message, dialect }),
             Err(fault) => Err(Unreadable { id: Some(id), dialect, fault }),
@@ -93,7 +93,7 @@ impl Request {
     }
 }
 
-fn read_extended(frame: Frame) -> Result<(Request, Dialect), Fault> {
+fn read_extended(frame: &Frame) -> Result<(Request, Dialect), Fault> {
     let mut parts = extended::read(frame)?;
     let request = match parts.kind {
         Kind::Call | Kind::Notify => {
@@ -119,7 +119,7 @@ fn text(bytes: &Bytes) -> Result<String, Fault> {
     Ok(text.to_owned())
 }
 
-fn read_axon(frame: Frame) -> Result<(Request, Dialect), Fault> {
+fn read_axon(frame: &Frame) -> Result<(Request, Dialect), Fault> {
     let mut message = object(frame)?;
     let offer = message.remove("ww").map(Offer::read).transpose()?;
     let dialect = if offer.is_some() { Dialect::Extended } else { Dialect::Axon };
@@ -151,9 +151,9 @@ fn read_axon(frame: Frame) -> Result<(Request, Dialect), Fault> {
 }
 
 /// The one JSON object that a request or reply of axon-rpc is.
-pub(super) fn object(frame: Frame) -> Result<Object, Fault> {
-    let count = frame.arguments().len();
-    let message = frame.into_arguments().next().filter(|_| count == 1);
+pub(super) fn object(frame: &Frame) -> Result<Object, Fault> {
+    let count = frame.len();
+    let message = frame.bytes(0).filter(|_| count == 1);
     let message = message.ok_or_else(|| {
         Fault::new(format!("a message is one argument and an id, not {count} arguments and an id"))
     })?;
@@ -228,7 +228,8 @@ impl Offer {
 fn exact(args: &Value, buffers: Option<&Value>) -> Result<Vec<Value>, Fault> {
     let buffers = buffers.and_then(Value::as_array).unwrap_or_default();
     let buffers: Vec<_> = buffers.iter().filter_map(|buffer| buffer.as_buffer().cloned()).collect();
-    match args.as_str().map(|skeleton| read_skeleton(skeleton.as_bytes(), &buffers)) {
+    let buffer = |number: usize| buffers.get(number).cloned();
+    match args.as_str().map(|skeleton| read_skeleton(skeleton.as_bytes(), &buffer)) {
         Some(Ok(Value::Array(arguments))) => Ok(arguments),
         Some(Err(error)) => Err(Fault::new(format!(".ww.args: {error}"))),
         _ => Err(Fault::new(".ww.args must be text with the skeleton of an array")),

@@ -122,7 +122,6 @@ impl Untyped {
         };
         let wanted = Wanted {
             request,
-            bytes: weight(request),
             deadline: self.deadline,
             replies: !matches!(request, Request::Call(call) if call.notify),
             place,
@@ -163,9 +162,9 @@ impl Untyped {
                     }
                 }
                 Stage::Sent(ticket) => {
-                    let outcome = ready!(Pin::new(&mut ticket.reply).poll(cx));
+                    let outcome = ready!(ticket.poll(cx));
                     self.stage = Stage::Ready;
-                    if let Some(end) = self.settle(outcome.unwrap_or_else(|_| lost())) {
+                    if let Some(end) = self.settle(outcome) {
                         return Poll::Ready(end);
                     }
                 }
@@ -243,28 +242,5 @@ impl Drop for Untyped {
         if !matches!(self.stage, Stage::New | Stage::Done) {
             self.client.shared.counters.cancelled.add(1);
         }
-    }
-}
-
-/// The link has gone without a word, which it does not do.
-fn lost() -> Outcome {
-    Err(Failure::Disconnected(Sent::Maybe, "its task ended".into()))
-}
-
-/// About how many bytes a request keeps while it waits.
-fn weight(request: &Request) -> usize {
-    fn of(value: &Value) -> usize {
-        let inner = match value {
-            Value::String(text) => text.len(),
-            Value::Buffer(bytes) => bytes.len(),
-            Value::Array(elements) => elements.iter().map(of).sum(),
-            Value::Object(object) => object.iter().map(|(key, value)| key.len() + of(value)).sum(),
-            Value::Undefined | Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-        };
-        inner + size_of::<Value>()
-    }
-    match request {
-        Request::Call(call) => call.method.len() + call.arguments.iter().map(of).sum::<usize>(),
-        Request::Methods | Request::Ping | Request::Cancel => 0,
     }
 }

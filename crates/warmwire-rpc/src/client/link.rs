@@ -1,8 +1,11 @@
 //! One connection of a client: callers put requests in, a task moves the bytes.
 
+use std::cell::RefCell;
+use std::pin::Pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
@@ -15,6 +18,12 @@ use crate::error::Sent;
 /// Bytes that wait to be written, from which on calls wait for room: a peer that does not read must
 /// not make this process keep everything that it is told.
 const HIGH_WATER: usize = 1 << 20;
+
+thread_local! {
+    /// A frame that is being made; empty between two calls. A buffer for each would be given up
+    /// again at once.
+    static SCRATCH: RefCell<FrameWriter> = RefCell::default();
+}
 
 /// One connection.
 ///
@@ -80,11 +89,29 @@ pub(crate) enum Refused {
 pub(crate) struct Ticket {
     link: Arc<Link>,
     id: u64,
-    pub(crate) reply: oneshot::Receiver<Outcome>,
+    reply: oneshot::Receiver<Outcome>,
+    ended: bool,
+}
+
+impl Ticket {
+    /// How the call ends.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let outcome = ready!(Pin::new(&mut self.reply).poll(cx));
+        self.ended = true;
+        // A link ends every call before it goes.
+        Poll::Ready(
+            outcome.unwrap_or_else(|_| {
+                Err(Failure::Disconnected(Sent::Maybe, "its task ended".into()))
+            }),
+        )
+    }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
         let mut state = self.link.lock();
         if state.calls.remove(self.id).is_some() {
             self.link.count(&state);
@@ -132,47 +159,53 @@ impl Link {
         deadline: Option<Instant>,
         max_message: usize,
     ) -> Result<Ticket, Refused> {
-        let mut frame = self.frame(request, max_message)?;
         let (sender, reply) = oneshot::channel();
-        let mut state = self.lock();
-        if state.ended {
-            return Err(Refused::Busy);
-        }
-        let pending = Pending { reply: sender, start: state.pushed };
-        let id = state.calls.insert(pending, deadline);
-        self.push(&mut state, &mut frame, id);
-        self.count(&state);
-        drop(state);
-        self.waker.wake();
-        Ok(Ticket { link: Arc::clone(self), id, reply })
+        let id = self.with_frame(request, max_message, |state, frame| {
+            let pending = Pending { reply: sender, start: state.pushed };
+            let id = state.calls.insert(pending, deadline);
+            self.push(state, frame, id);
+            self.count(state);
+            id
+        })?;
+        Ok(Ticket { link: Arc::clone(self), id, reply, ended: false })
     }
 
     /// Sends a request whose reply, should there be one, belongs to nobody.
     pub(crate) fn send_only(&self, request: &Request, max_message: usize) -> Result<(), Refused> {
-        let mut frame = self.frame(request, max_message)?;
-        let mut state = self.lock();
-        if state.ended {
-            return Err(Refused::Busy);
-        }
-        let id = state.calls.next_id();
-        self.push(&mut state, &mut frame, id);
-        drop(state);
-        self.waker.wake();
-        Ok(())
+        self.with_frame(request, max_message, |state, frame| {
+            let id = state.calls.next_id();
+            self.push(state, frame, id);
+        })
     }
 
-    /// All of the frame but its id, made before the lock is taken.
-    fn frame(&self, request: &Request, max_message: usize) -> Result<FrameWriter, Refused> {
+    /// Has `enter` put a request behind the others, and wakes the task. All of the frame but its id
+    /// is made before the lock is taken.
+    fn with_frame<T>(
+        &self,
+        request: &Request,
+        max_message: usize,
+        enter: impl FnOnce(&mut State, &mut FrameWriter) -> T,
+    ) -> Result<T, Refused> {
         let dialect = if self.is_extended() { Dialect::Extended } else { Dialect::Axon };
-        let mut frame = FrameWriter::default();
-        request.write(dialect, &mut frame);
-        // With the id, of at most twenty digits.
-        let length = frame.len() + 4 + 2 + 20;
-        if length > max_message {
-            let error = FrameError::MessageTooLarge { length, limit: max_message };
-            return Err(Refused::TooLarge(error));
-        }
-        Ok(frame)
+        SCRATCH.with_borrow_mut(|frame| {
+            request.write(dialect, frame);
+            // With the id, of at most twenty digits.
+            let length = frame.len() + 4 + 2 + 20;
+            if length > max_message {
+                *frame = FrameWriter::default();
+                let error = FrameError::MessageTooLarge { length, limit: max_message };
+                return Err(Refused::TooLarge(error));
+            }
+            let mut state = self.lock();
+            if state.ended {
+                *frame = FrameWriter::default();
+                return Err(Refused::Busy);
+            }
+            let entered = enter(&mut state, frame);
+            drop(state);
+            self.waker.wake();
+            Ok(entered)
+        })
     }
 
     fn push(&self, state: &mut State, frame: &mut FrameWriter, id: u64) {

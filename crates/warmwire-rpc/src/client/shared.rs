@@ -11,6 +11,7 @@ use std::time::Instant;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use warmwire_amp::Value;
 use warmwire_amp::message::Request;
 use warmwire_net::{Dialer, Endpoint};
 
@@ -71,7 +72,6 @@ pub(crate) enum Begun {
 /// What a call wants to send.
 pub(crate) struct Wanted<'a> {
     pub(crate) request: &'a Request,
-    pub(crate) bytes: usize,
     pub(crate) deadline: Option<Instant>,
     pub(crate) replies: bool,
     /// Its place in the queue, if it waits already.
@@ -154,9 +154,10 @@ impl Shared {
             return Begun::Waits(place);
         }
         let queue = &self.options.queue;
+        let bytes = weight(wanted.request);
         let is_full = |state: &State| {
             state.waiting.len() >= queue.max_calls
-                || state.waiting_bytes.saturating_add(wanted.bytes) > queue.max_bytes
+                || state.waiting_bytes.saturating_add(bytes) > queue.max_bytes
         };
         match queue.policy {
             QueuePolicy::Wait => {}
@@ -180,8 +181,8 @@ impl Shared {
         }
         let place = state.next_ticket;
         state.next_ticket += 1;
-        state.waiting_bytes += wanted.bytes;
-        let waiting = Waiting { waker: cx.waker().clone(), bytes: wanted.bytes };
+        state.waiting_bytes += bytes;
+        let waiting = Waiting { waker: cx.waker().clone(), bytes };
         state.waiting.insert(place, waiting);
         Begun::Waits(place)
     }
@@ -315,6 +316,24 @@ impl State {
 
 fn queue_full(why: &str) -> Error {
     Error::new(ErrorKind::QueueFull, format!("the queue is full: {why}"))
+}
+
+/// About how many bytes a request keeps while it waits.
+fn weight(request: &Request) -> usize {
+    fn of(value: &Value) -> usize {
+        let inner = match value {
+            Value::String(text) => text.len(),
+            Value::Buffer(bytes) => bytes.len(),
+            Value::Array(elements) => elements.iter().map(of).sum(),
+            Value::Object(object) => object.iter().map(|(key, value)| key.len() + of(value)).sum(),
+            Value::Undefined | Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        };
+        inner + size_of::<Value>()
+    }
+    match request {
+        Request::Call(call) => call.method.len() + call.arguments.iter().map(of).sum::<usize>(),
+        Request::Methods | Request::Ping | Request::Cancel => 0,
+    }
 }
 
 impl fmt::Debug for Shared {

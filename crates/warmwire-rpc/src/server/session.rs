@@ -41,6 +41,7 @@ pub(super) struct Session<S> {
     running: HashMap<Bytes, AbortHandle>,
     scratch: FrameWriter,
     written: u64,
+    came_at: Option<Instant>,
     /// The server is closing: what has come is answered, and no more is read.
     closing: bool,
     drained: bool,
@@ -68,6 +69,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             running: HashMap::new(),
             scratch: FrameWriter::default(),
             written: 0,
+            came_at: None,
             closing: false,
             drained: false,
             lost: None,
@@ -93,6 +95,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// Ready with `Ok` when the server is closing and everything has been answered.
     fn poll(&mut self, cx: &mut Task<'_>) -> Poll<Result<(), WireError>> {
         loop {
+            self.came_at = None;
             self.take_buffered();
             let stalled = !self.has_room();
             let flushed = match self.wire.poll_flush(cx, &mut self.written) {
@@ -188,10 +191,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.answer(&Answer { id, dialect, reply });
     }
 
+    /// When what is being taken was read: the clock is asked once for all that came together.
+    fn came_at(&mut self) -> Instant {
+        *self.came_at.get_or_insert_with(|| tokio::time::Instant::now().into())
+    }
+
     /// Runs the handler, and returns the reply if it is there already.
     fn call(&mut self, id: &Bytes, call: Call, dialect: Dialect) -> Option<Reply> {
         self.server.counters.calls.fetch_add(1, Relaxed);
-        let deadline = call.deadline.and_then(|left| Instant::now().checked_add(left));
+        let deadline = call.deadline.and_then(|left| self.came_at().checked_add(left));
         let method = match self.server.registry.get(&call.method) {
             Ok(method) => method,
             Err(fault) => return Some(Reply::Fault(fault)).filter(|_| !call.notify),

@@ -136,7 +136,7 @@ async fn what_a_server_has_not_read_does_not_take_the_answers_with_it() {
     let closing = tokio::spawn(server.close());
     gate.open();
     let reply = peer.frame().await.expect("an answer");
-    assert_eq!(reply.arguments()[0], br#"j:{"args":[7]}"#[..]);
+    assert_eq!(reply.get(0).expect("an argument"), &br#"j:{"args":[7]}"#[..]);
     peer.ended().await;
     drop(peer);
     guarded("the server's end", closing).await.expect("no panic");

@@ -139,7 +139,7 @@ async fn f046_calls_made_while_a_peer_dies_all_end_and_the_counts_match() {
     let serve = tokio::spawn(async move {
         let mut answered = 0;
         while let Some(frame) = peer.frame().await {
-            let id = frame.arguments()[1].to_vec();
+            let id = frame.get(1).expect("an argument").to_vec();
             peer.send(&[br#"j:{"args":[1]}"#, &id]).await;
             answered += 1;
         }

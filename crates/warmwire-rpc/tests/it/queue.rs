@@ -50,8 +50,8 @@ async fn answer(peer: &mut Script, first: &[u8], count: usize) -> Vec<String> {
     for _ in 0..count {
         peer.send(&[br#"j:{"args":[1]}"#, &id]).await;
         let frame = peer.frame().await.expect("a call");
-        seen.push(String::from_utf8_lossy(&frame.arguments()[0]).into_owned());
-        id = frame.arguments()[1].to_vec();
+        seen.push(String::from_utf8_lossy(frame.get(0).expect("an argument")).into_owned());
+        id = frame.get(1).expect("an argument").to_vec();
     }
     peer.send(&[br#"j:{"args":[1]}"#, &id]).await;
     seen
