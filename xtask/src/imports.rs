@@ -61,7 +61,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     (
         "warmwire-rpc",
         &["warmwire-amp", "warmwire-net"],
-        &["bytes", "futures-util", "serde", "tokio", "tokio-util"],
+        &["bytes", "futures-util", "hashbrown", "serde", "tokio", "tokio-util"],
     ),
     (
         "warmwire-plugs",

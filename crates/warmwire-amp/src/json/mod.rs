@@ -21,3 +21,7 @@ pub(crate) use write::{buffer_arguments, loses, write_node, write_skeleton};
 
 /// Buffers that get an argument each; those after them share one more.
 pub(crate) const WHOLE_BUFFERS: usize = 11;
+
+/// The skeleton of a buffer alone, which most calls that carry one have. To know it by sight saves a
+/// tenth of what a call costs (`bench/rpc`, 64 B).
+const ONE_BUFFER: &[u8] = br#"["~b0"]"#;

@@ -5,6 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
+use super::ONE_BUFFER;
 use super::surrogates::replace_lone;
 use crate::value::{Object, Value};
 
@@ -26,6 +27,11 @@ type BufferAt<'a> = &'a dyn Fn(usize) -> Option<Bytes>;
 
 /// The value whose skeleton is `json`, with the buffers that came beside it.
 pub(crate) fn read_skeleton(json: &[u8], buffer: BufferAt<'_>) -> Result<Value, serde_json::Error> {
+    if json == ONE_BUFFER
+        && let Some(bytes) = buffer(0)
+    {
+        return Ok(vec![Value::Buffer(bytes)].into());
+    }
     let text = std::str::from_utf8(json).map_err(serde_json::Error::custom)?;
     whole(text, Skeleton { buffer })
 }

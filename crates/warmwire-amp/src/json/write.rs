@@ -6,9 +6,9 @@ use std::{fmt, io};
 use bytes::Bytes;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::ser::Formatter;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
-use super::WHOLE_BUFFERS;
+use super::{ONE_BUFFER, WHOLE_BUFFERS};
 use crate::value::Value;
 
 /// Appends `value` as `JSON.stringify` would write it: undefined as null in arrays and left out of
@@ -99,6 +99,10 @@ pub(crate) fn buffer_arguments(values: &[Value]) -> usize {
 
 /// Appends the skeleton of an array of `values`, and returns their buffers.
 pub(crate) fn write_skeleton(values: &[Value], out: &mut Vec<u8>) -> Buffers {
+    if let [Value::Buffer(bytes)] = values {
+        out.extend_from_slice(ONE_BUFFER);
+        return Buffers { all: smallvec![bytes.clone()], shared: 0 };
+    }
     let buffers = RefCell::default();
     written(&serde_json::to_writer(out, &Lossless::Elements(values, &buffers)));
     buffers.into_inner()

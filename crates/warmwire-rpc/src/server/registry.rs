@@ -1,9 +1,9 @@
 //! The methods of a server.
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use warmwire_amp::{Fault, Object, Value};
 
 use super::handler::{Handler, Invocation};
