@@ -45,6 +45,11 @@ impl FrameWriter {
         Ok(())
     }
 
+    /// Adds a frame that was written before, by another writer.
+    pub fn written(&mut self, frame: &Bytes) {
+        self.bytes(frame);
+    }
+
     /// Begins a frame. Exactly `count` arguments are to follow.
     pub(crate) fn head(&mut self, count: usize) -> Result<(), FrameError> {
         match count {

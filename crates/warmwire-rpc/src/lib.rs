@@ -60,18 +60,29 @@
 mod args;
 pub mod client;
 mod error;
+mod req;
 pub mod server;
+pub mod sockets;
 mod wire;
 
 pub use args::Args;
 pub use client::{Call, Client, ClientBuilder, ClientStats, Event, QueuePolicy, Status};
 pub use error::{Error, ErrorKind, Sent};
+pub use req::Req;
 pub use server::{Context, Handler, Server, ServerBuilder, ServerStats};
 pub use warmwire_amp::{Fault, Number, Object, Value, ValueError, from_value, to_value};
 pub use warmwire_net::{Credentials, Endpoint, EndpointError, Peer, ServerTls, Tls};
+use warmwire_net::{ListenOptions, Listener};
 
 /// A length on the wire has 32 bits, and a message has lengths besides its arguments.
 const LARGEST_MESSAGE: usize = u32::MAX as usize;
+
+/// Listens on `endpoint`.
+async fn listen(endpoint: &Endpoint, options: &ListenOptions) -> Result<Listener, Error> {
+    Listener::bind(endpoint, options).await.map_err(|error| {
+        Error::new(ErrorKind::Bind, format!("cannot listen on {error}")).with_source(error)
+    })
+}
 
 /// What a caller gave as an endpoint.
 fn endpoint<E>(endpoint: E) -> Result<Endpoint, Error>

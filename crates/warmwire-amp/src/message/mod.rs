@@ -9,6 +9,7 @@
 //! client knows. So nobody asks, nobody waits, and an axon peer notices nothing.
 
 mod extended;
+pub mod plain;
 mod reply;
 mod request;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use warmwire_amp::DEFAULT_MAX_MESSAGE;
-use warmwire_net::{Dialer, Endpoint, EndpointError, Resolve, Tls};
+use warmwire_net::{Dialer, Endpoint, EndpointError, ListenOptions, Resolve, ServerTls, Tls};
 
 use super::event::Event;
 use super::shared::Shared;
@@ -45,6 +45,8 @@ pub(crate) struct Options {
     pub(crate) backoff: (Duration, Duration),
     pub(crate) resend_unsent: bool,
     pub(crate) on_event: Option<Listener>,
+    /// Axon's bare req/rep.
+    pub(crate) plain: bool,
 }
 
 /// Describes a [`Client`].
@@ -66,6 +68,7 @@ pub struct ClientBuilder {
     tls: Tls,
     resolver: Option<Arc<dyn Resolve>>,
     connect_timeout: Option<Duration>,
+    listen: ListenOptions,
 }
 
 impl Default for ClientBuilder {
@@ -85,10 +88,12 @@ impl Default for ClientBuilder {
                 backoff: (Duration::from_millis(100), Duration::from_secs(5)),
                 resend_unsent: false,
                 on_event: None,
+                plain: false,
             },
             tls: Tls::new(),
             resolver: None,
             connect_timeout: Some(Duration::from_secs(10)),
+            listen: ListenOptions::default(),
         }
     }
 }
@@ -185,6 +190,13 @@ impl ClientBuilder {
         self
     }
 
+    /// The certificate of a client that [listens](Self::bind) on `tls://`.
+    #[must_use]
+    pub fn tls_server(mut self, tls: ServerTls) -> Self {
+        self.listen = self.listen.tls(tls);
+        self
+    }
+
     /// Looks names up in place of the system.
     #[must_use]
     pub fn resolver(mut self, resolver: impl Resolve) -> Self {
@@ -216,9 +228,8 @@ impl ClientBuilder {
         E::Error: Into<EndpointError>,
     {
         let shared = self.shared(endpoint)?;
-        let first = keeper::dial(&shared).await.map_err(|error| error.at(&shared.endpoint))?;
-        keeper::adopt(&shared, first);
-        Ok(Client::start(shared))
+        let first = keeper::dial(&shared, &shared.endpoint).await?;
+        Ok(Client::start(shared, Some(first)))
     }
 
     /// A client that connects in the background. Calls wait for the connection as
@@ -236,7 +247,37 @@ impl ClientBuilder {
         E: TryInto<Endpoint>,
         E::Error: Into<EndpointError>,
     {
-        Ok(Client::start(self.shared(endpoint)?))
+        Ok(Client::start(self.shared(endpoint)?, None))
+    }
+
+    /// A client that listens on `endpoint`, and calls whoever connects: a `rep` socket of axon, or a
+    /// server that [connects](crate::Server::connect). [`tls_server`](Self::tls_server) has the
+    /// certificate of `tls://` endpoints.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Endpoint`](crate::ErrorKind::Endpoint) if it is written wrongly,
+    /// [`ErrorKind::Bind`](crate::ErrorKind::Bind) if the system does not let it listen.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime, on which the client lives from then on.
+    pub async fn bind<E>(self, endpoint: E) -> Result<Client, Error>
+    where
+        E: TryInto<Endpoint>,
+        E::Error: Into<EndpointError>,
+    {
+        let options = self.listen.clone();
+        let endpoint = crate::endpoint(endpoint)?;
+        let listener = crate::listen(&endpoint, &options).await?;
+        let shared = self.shared(listener.local_endpoint())?;
+        Ok(Client::listening(shared, listener))
+    }
+
+    /// Speaks axon's bare req/rep in place of axon-rpc: see [`Req`](crate::Req).
+    pub(crate) fn plain(mut self) -> Self {
+        self.options.plain = true;
+        self
     }
 
     fn shared<E>(self, endpoint: E) -> Result<Arc<Shared>, Error>

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use tokio::time::Sleep;
 use warmwire_amp::message::{Reply, Request};
-use warmwire_amp::{Value, ValueError, from_value};
+use warmwire_amp::{Value, from_value};
 
-use super::Handle;
-use super::link::{Failure, Outcome, Ticket};
+use super::link::{Asked, Failure, Outcome, Ticket};
 use super::shared::{Begun, Wanted};
+use super::{Client, Handle};
 use crate::error::{Error, ErrorKind, Sent};
 
 /// A call that is under way as soon as it is awaited.
@@ -31,8 +31,13 @@ pub struct Call<T> {
 }
 
 impl<T> Call<T> {
-    pub(super) fn new(client: Arc<Handle>, request: Result<Request, ValueError>) -> Self {
+    pub(super) fn new(client: Arc<Handle>, request: Result<Asked, Error>) -> Self {
         Self { inner: Untyped::new(client, request), result: PhantomData }
+    }
+
+    /// A call whose arguments were wrong.
+    pub(crate) fn failed(client: &Client, error: Error) -> Self {
+        Self::new(Arc::clone(client.handle()), Err(error))
     }
 
     /// How long it may take, waiting for a connection included; `None` waits for ever. Default: the
@@ -77,7 +82,7 @@ fn value(reply: Reply) -> Value {
 #[derive(Debug)]
 pub(super) struct Untyped {
     client: Arc<Handle>,
-    request: Result<Request, ValueError>,
+    request: Result<Asked, Error>,
     timeout: Option<Duration>,
     deadline: Option<Instant>,
     idempotent: bool,
@@ -98,7 +103,7 @@ enum Stage {
 }
 
 impl Untyped {
-    pub(super) fn new(client: Arc<Handle>, request: Result<Request, ValueError>) -> Self {
+    pub(super) fn new(client: Arc<Handle>, request: Result<Asked, Error>) -> Self {
         let timeout = client.shared.options.timeout;
         Self { client, request, timeout, deadline: None, idempotent: false, stage: Stage::New }
     }
@@ -108,7 +113,7 @@ impl Untyped {
         let now = Instant::from(tokio::time::Instant::now());
         // A time that no clock can show is no limit.
         self.deadline = self.timeout.and_then(|time| now.checked_add(time));
-        if let Ok(Request::Call(call)) = &mut self.request {
+        if let Ok(Asked::Rpc(Request::Call(call))) = &mut self.request {
             call.deadline = self.timeout;
         }
         self.stage = Stage::Ready;
@@ -118,12 +123,15 @@ impl Untyped {
     fn begin(&mut self, cx: &mut Context<'_>, place: Option<u64>) -> Result<(), Error> {
         let request = match &self.request {
             Ok(request) => request,
-            Err(error) => return Err(Error::from(error.clone())),
+            Err(_) => {
+                let begun = std::mem::replace(&mut self.request, Ok(Asked::Rpc(Request::Ping)));
+                return begun.map(drop);
+            }
         };
         let wanted = Wanted {
             request,
             deadline: self.deadline,
-            replies: !matches!(request, Request::Call(call) if call.notify),
+            replies: !matches!(request, Asked::Rpc(Request::Call(call)) if call.notify),
             place,
         };
         self.stage = match self.client.shared.begin(&wanted, cx) {
@@ -204,7 +212,7 @@ impl Untyped {
     fn described(&self, error: Error) -> Error {
         let endpoint = &self.client.shared.endpoint;
         match &self.request {
-            Ok(Request::Call(call)) => error.of(&call.method, endpoint),
+            Ok(Asked::Rpc(Request::Call(call))) => error.of(&call.method, endpoint),
             _ => error.at(endpoint),
         }
     }
@@ -217,8 +225,7 @@ impl Future for Untyped {
         let end = ready!(self.poll_stage(cx));
         self.leave();
         self.stage = Stage::Done;
-        let is_notification =
-            matches!(&self.request, Ok(Request::Call(call)) if call.notify && end.is_ok());
+        let is_notification = matches!(&self.request, Ok(Asked::Rpc(Request::Call(call))) if call.notify && end.is_ok());
         let counters = &self.client.shared.counters;
         match is_notification {
             true => drop(counters.notified.add(1)),

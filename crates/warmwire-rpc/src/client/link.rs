@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
 use tokio::sync::oneshot;
-use warmwire_amp::message::{Reply, Request, write_id};
-use warmwire_amp::{CallTable, Dialect, Fault, FrameError, FrameWriter};
+use warmwire_amp::message::{Reply, Request, plain, write_id};
+use warmwire_amp::{Argument, CallTable, Dialect, Fault, FrameError, FrameWriter};
 
 use crate::error::Sent;
 
@@ -23,6 +23,24 @@ thread_local! {
     /// A frame that is being made; empty between two calls. A buffer for each would be given up
     /// again at once.
     static SCRATCH: RefCell<FrameWriter> = RefCell::default();
+}
+
+/// What is asked of a peer.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// In the form of axon-rpc, or the extended one.
+    Rpc(Request),
+    /// Bare arguments, for axon's `rep` sockets.
+    Plain(Vec<Argument>),
+}
+
+impl Asked {
+    fn write(&self, dialect: Dialect, out: &mut FrameWriter) {
+        match self {
+            Self::Rpc(request) => request.write(dialect, out),
+            Self::Plain(arguments) => plain::write(arguments, out),
+        }
+    }
 }
 
 /// One connection.
@@ -155,7 +173,7 @@ impl Link {
     /// Sends a request whose reply is waited for.
     pub(crate) fn send(
         self: &Arc<Self>,
-        request: &Request,
+        request: &Asked,
         deadline: Option<Instant>,
         max_message: usize,
     ) -> Result<Ticket, Refused> {
@@ -171,7 +189,7 @@ impl Link {
     }
 
     /// Sends a request whose reply, should there be one, belongs to nobody.
-    pub(crate) fn send_only(&self, request: &Request, max_message: usize) -> Result<(), Refused> {
+    pub(crate) fn send_only(&self, request: &Asked, max_message: usize) -> Result<(), Refused> {
         self.with_frame(request, max_message, |state, frame| {
             let id = state.calls.next_id();
             self.push(state, frame, id);
@@ -182,7 +200,7 @@ impl Link {
     /// is made before the lock is taken.
     fn with_frame<T>(
         &self,
-        request: &Request,
+        request: &Asked,
         max_message: usize,
         enter: impl FnOnce(&mut State, &mut FrameWriter) -> T,
     ) -> Result<T, Refused> {

@@ -13,16 +13,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use warmwire_amp::message::{Call as Message, Request};
+use warmwire_amp::message::{Call as Message, Request, plain};
 use warmwire_amp::{Object, Value};
-use warmwire_net::{Endpoint, EndpointError};
+use warmwire_net::{Connected, Endpoint, EndpointError, Listener};
 
 pub use builder::{ClientBuilder, QueuePolicy};
 pub use call::Call;
 pub use event::Event;
+pub(crate) use keeper::backoff;
+pub(crate) use stats::Counter;
 pub use stats::{ClientStats, Status};
 
 use self::call::Untyped;
+use self::link::Asked;
 use self::shared::Shared;
 use crate::args::Args;
 use crate::error::{Error, ErrorKind};
@@ -72,9 +75,45 @@ impl Client {
         ClientBuilder::default()
     }
 
-    fn start(shared: Arc<Shared>) -> Client {
-        shared.tasks.spawn(keeper::keep(Arc::clone(&shared)));
+    fn start(shared: Arc<Shared>, first: Option<Connected>) -> Client {
+        shared.add_source(shared.endpoint.clone(), first);
         Client { handle: Arc::new(Handle { shared }) }
+    }
+
+    fn listening(shared: Arc<Shared>, listener: Listener) -> Client {
+        shared.lock().keepers += 1;
+        shared.tasks.spawn(keeper::accept(Arc::clone(&shared), listener));
+        Client { handle: Arc::new(Handle { shared }) }
+    }
+
+    /// Connects to one more peer that exposes the same methods, in the background. Calls go to the
+    /// connection with the fewest in flight, whichever peer's it is.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Endpoint`] if the endpoint is written wrongly.
+    pub fn add<E>(&self, endpoint: E) -> Result<(), Error>
+    where
+        E: TryInto<Endpoint>,
+        E::Error: Into<EndpointError>,
+    {
+        self.handle.shared.add_source(crate::endpoint(endpoint)?, None);
+        Ok(())
+    }
+
+    /// Ends the connections to a peer, and the attempts to make others. The calls under way on
+    /// them end as [`Disconnected`](ErrorKind::Disconnected). Returns whether there was such a peer.
+    pub fn remove(&self, endpoint: &Endpoint) -> bool {
+        let mut state = self.handle.shared.lock();
+        let before = state.sources.len();
+        state.sources.retain(|source| {
+            let goes = source.endpoint == *endpoint;
+            if goes {
+                source.ending.cancel();
+            }
+            !goes
+        });
+        state.sources.len() < before
     }
 
     /// Calls `method` with the arguments of a tuple, and gives its result as a `T`.
@@ -94,8 +133,10 @@ impl Client {
     /// As [`Call`] says.
     pub fn call<T>(&self, method: &str, arguments: impl Args) -> Call<T> {
         let request = arguments.into_values().map(|arguments| {
-            Request::Call(Message { method: method.to_owned(), arguments, ..Message::default() })
+            let method = method.to_owned();
+            Asked::Rpc(Request::Call(Message { method, arguments, ..Message::default() }))
         });
+        let request = request.map_err(Error::from);
         Call::new(Arc::clone(&self.handle), request)
     }
 
@@ -112,9 +153,10 @@ impl Client {
     pub async fn notify(&self, method: &str, arguments: impl Args) -> Result<(), Error> {
         let request = arguments.into_values().map(|arguments| {
             let method = method.to_owned();
-            Request::Call(Message { method, arguments, notify: true, ..Message::default() })
+            let message = Message { method, arguments, notify: true, ..Message::default() };
+            Asked::Rpc(Request::Call(message))
         });
-        self.untyped(request).await.map(drop)
+        self.untyped(request.map_err(Error::from)).await.map(drop)
     }
 
     /// The server's methods: for each name an object with `name` and `params`.
@@ -128,7 +170,8 @@ impl Client {
     ///
     /// May be dropped.
     pub async fn methods(&self) -> Result<Object, Error> {
-        let call: Call<Value> = Call::new(Arc::clone(&self.handle), Ok(Request::Methods));
+        let call: Call<Value> =
+            Call::new(Arc::clone(&self.handle), Ok(Asked::Rpc(Request::Methods)));
         match call.await? {
             Value::Object(methods) => Ok(methods),
             other => {
@@ -151,7 +194,7 @@ impl Client {
     /// May be dropped.
     pub async fn ping(&self) -> Result<Duration, Error> {
         let start = Instant::now();
-        match self.untyped(Ok(Request::Ping)).await {
+        match self.untyped(Ok(Asked::Rpc(Request::Ping))).await {
             Err(error) if error.kind() != ErrorKind::Fault => Err(error),
             Ok(_) | Err(_) => Ok(start.elapsed()),
         }
@@ -199,7 +242,20 @@ impl Client {
         shared.tasks.wait().await;
     }
 
-    fn untyped(&self, request: Result<Request, warmwire_amp::ValueError>) -> Untyped {
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.handle
+    }
+
+    /// A request of bare arguments.
+    pub(crate) fn send_plain(&self, values: Vec<Value>) -> Call<Vec<Value>> {
+        let arguments = plain::arguments(values, plain::MAX_PLAIN);
+        let request = arguments.map(Asked::Plain);
+        let request =
+            request.map_err(|fault| Error::new(ErrorKind::Value, fault.message().to_owned()));
+        Call::new(Arc::clone(&self.handle), request)
+    }
+
+    fn untyped(&self, request: Result<Asked, Error>) -> Untyped {
         Untyped::new(Arc::clone(&self.handle), request)
     }
 }

@@ -8,21 +8,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use warmwire_amp::Value;
 use warmwire_amp::message::Request;
-use warmwire_net::{Dialer, Endpoint};
+use warmwire_amp::{Argument, Value};
+use warmwire_net::{Connected, Dialer, Endpoint};
 
 use super::builder::{Options, QueuePolicy};
 use super::event::Event;
-use super::link::{Link, Refused, Ticket};
+use super::keeper;
+use super::link::{Asked, Link, Refused, Ticket};
 use super::stats::Counters;
 use crate::error::{Error, ErrorKind};
 
+/// A peer that is connected to.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) endpoint: Endpoint,
+    /// Ends its connections and the attempts to make others.
+    pub(crate) ending: CancellationToken,
+}
+
 /// What all handles of a client share.
 pub(crate) struct Shared {
+    /// The first endpoint, by which errors name the peer.
     pub(crate) endpoint: Endpoint,
     pub(crate) options: Options,
     pub(crate) dialer: Dialer,
@@ -30,8 +39,6 @@ pub(crate) struct Shared {
     /// Calls that wait, readable without the lock.
     waiting: AtomicUsize,
     pub(crate) counters: Counters,
-    /// Wakes the keeper: a connection is missing.
-    pub(crate) missing: Notify,
     /// Let the calls under way end, take no more.
     pub(crate) closing: CancellationToken,
     /// End at once.
@@ -48,10 +55,9 @@ pub(crate) struct State {
     next_ticket: u64,
     /// Why there is no connection, if the last attempt failed.
     pub(crate) last_error: Option<String>,
-    /// No connection will be opened any more.
-    pub(crate) given_up: bool,
-    /// A connection has ended that was healthy.
-    healthy: bool,
+    pub(crate) sources: Vec<Arc<Source>>,
+    /// Tasks that may still bring a connection.
+    pub(crate) keepers: usize,
     closed: bool,
 }
 
@@ -71,7 +77,7 @@ pub(crate) enum Begun {
 
 /// What a call wants to send.
 pub(crate) struct Wanted<'a> {
-    pub(crate) request: &'a Request,
+    pub(crate) request: &'a Asked,
     pub(crate) deadline: Option<Instant>,
     pub(crate) replies: bool,
     /// Its place in the queue, if it waits already.
@@ -87,10 +93,23 @@ impl Shared {
             state: Mutex::default(),
             waiting: AtomicUsize::new(0),
             counters: Counters::default(),
-            missing: Notify::new(),
             closing: CancellationToken::new(),
             ending: CancellationToken::new(),
             tasks: TaskTracker::new(),
+        }
+    }
+
+    /// Connects to a peer, as often as the pool says.
+    pub(crate) fn add_source(self: &Arc<Self>, endpoint: Endpoint, first: Option<Connected>) {
+        let source = Arc::new(Source { endpoint, ending: self.ending.child_token() });
+        let mut state = self.lock();
+        state.sources.push(Arc::clone(&source));
+        state.keepers += self.options.pool;
+        drop(state);
+        let mut first = first.map(|connected| keeper::adopt(self, connected.stream));
+        for _ in 0..self.options.pool {
+            let kept = keeper::keep(Arc::clone(self), Arc::clone(&source), first.take());
+            self.tasks.spawn(kept);
         }
     }
 
@@ -136,7 +155,7 @@ impl Shared {
         if state.closed {
             return Some(Error::new(ErrorKind::Closed, "the client was closed"));
         }
-        if state.given_up && state.links.is_empty() {
+        if state.keepers == 0 && state.links.is_empty() {
             let why = state.last_error.as_deref().unwrap_or("the connection ended");
             return Some(Error::new(ErrorKind::Disconnected, format!("not connected: {why}")));
         }
@@ -230,28 +249,21 @@ impl Shared {
 
     pub(crate) fn disconnected(&self, link: &Arc<Link>, why: &str) {
         let mut state = self.lock();
-        // One that lived longer than the greatest wait makes no storm, answered or not.
-        state.healthy |= link.is_healthy() || link.age() > self.options.backoff.1;
         state.links.retain(|other| !Arc::ptr_eq(other, link));
         state.last_error = Some(why.to_owned());
-        drop(state);
-        self.missing.notify_one();
-    }
-
-    /// Whether a connection that was healthy has ended since the last time.
-    pub(crate) fn take_health(&self) -> bool {
-        std::mem::take(&mut self.lock().healthy)
     }
 
     pub(crate) fn connect_failed(&self, why: &str) {
         self.lock().last_error = Some(why.to_owned());
     }
 
-    /// No connection will be opened any more.
-    pub(crate) fn give_up(&self) {
+    /// One task fewer can bring a connection; with the last one nobody need wait any more.
+    pub(crate) fn keeper_ended(&self) {
         let mut state = self.lock();
-        state.given_up = true;
-        state.wake_all();
+        state.keepers -= 1;
+        if state.keepers == 0 {
+            state.wake_all();
+        }
     }
 
     /// Calls that wait end, and so does every one that comes.
@@ -319,7 +331,7 @@ fn queue_full(why: &str) -> Error {
 }
 
 /// About how many bytes a request keeps while it waits.
-fn weight(request: &Request) -> usize {
+fn weight(request: &Asked) -> usize {
     fn of(value: &Value) -> usize {
         let inner = match value {
             Value::String(text) => text.len(),
@@ -331,8 +343,18 @@ fn weight(request: &Request) -> usize {
         inner + size_of::<Value>()
     }
     match request {
-        Request::Call(call) => call.method.len() + call.arguments.iter().map(of).sum::<usize>(),
-        Request::Methods | Request::Ping | Request::Cancel => 0,
+        Asked::Rpc(Request::Call(call)) => {
+            call.method.len() + call.arguments.iter().map(of).sum::<usize>()
+        }
+        Asked::Rpc(Request::Methods | Request::Ping | Request::Cancel) => 0,
+        Asked::Plain(arguments) => arguments
+            .iter()
+            .map(|argument| match argument {
+                Argument::Text(text) => text.len(),
+                Argument::Raw(bytes) => bytes.len(),
+                Argument::Json(value) => of(value),
+            })
+            .sum(),
     }
 }
 

@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Sleep;
-use warmwire_amp::message::{Received, Reply, read_id};
+use tokio_util::sync::CancellationToken;
+use warmwire_amp::message::{Received, Reply, plain, read_id};
+use warmwire_amp::{Dialect, Fault, Frame};
 
 use super::link::{Failure, Link, Outcome};
 use super::shared::Shared;
@@ -30,8 +32,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         Self { link, client, wire, written: 0, replies: Vec::new(), timer: None }
     }
 
-    /// Returns why the connection ended.
-    pub(super) async fn run(mut self) -> Arc<str> {
+    /// Moves bytes until `ending`, or until all is done after the client was closed. Returns why the
+    /// connection ended.
+    pub(super) async fn run(mut self, ending: &CancellationToken) -> Arc<str> {
         let client = Arc::clone(&self.client);
         let mut close = pin!(client.closing.cancelled());
         let mut closing = false;
@@ -39,10 +42,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
             closing = closing || close.as_mut().poll(cx).is_ready();
             self.poll(cx, closing)
         });
-        let end = client.ending.run_until_cancelled(moved).await;
+        let end = ending.run_until_cancelled(moved).await;
         let why: Arc<str> = match end {
             Some(Err(error)) => error.to_string().into(),
-            Some(Ok(())) | None => "the client was closed".into(),
+            Some(Ok(())) | None => "this end closed it".into(),
         };
         self.link.end(self.written, &why);
         why
@@ -97,6 +100,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
             match self.wire.buffered() {
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
+                Ok(Some(frame)) if self.client.options.plain => self.plain(frame)?,
                 Ok(Some(frame)) => match Reply::read(frame) {
                     Ok(Received { id, message, dialect }) => {
                         self.link.heard(dialect);
@@ -115,6 +119,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
             self.client.room_is_free();
         }
         read
+    }
+
+    /// A reply of a bare `rep` socket.
+    fn plain(&mut self, mut frame: Frame) -> Result<(), WireError> {
+        let id = frame.pop().ok_or(WireError::NoArguments)?;
+        self.link.heard(Dialect::Axon);
+        let outcome = match plain::read(frame) {
+            // One result, however many values it has.
+            Ok(values) => Ok(Reply::Results(vec![values.into()])),
+            Err(error) => Err(Failure::Unreadable(Fault::new(error.to_string()))),
+        };
+        self.got(&id, outcome);
+        Ok(())
     }
 
     fn got(&mut self, id: &[u8], outcome: Outcome) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use warmwire_amp::{DEFAULT_MAX_MESSAGE, Fault, Value};
-use warmwire_net::{Endpoint, EndpointError, ListenOptions, ServerTls};
+use warmwire_net::{Dialer, Endpoint, EndpointError, ListenOptions, ServerTls, Tls};
 
 use super::registry::{Method, Registry};
 use super::{Context, Counters, Handler, Limits, Server, Shared};
@@ -27,6 +27,7 @@ pub struct ServerBuilder {
     registry: Registry,
     limits: Limits,
     options: ListenOptions,
+    tls_client: Tls,
 }
 
 impl Default for ServerBuilder {
@@ -40,6 +41,7 @@ impl Default for ServerBuilder {
                 handshake_timeout: Duration::from_secs(10),
             },
             options: ListenOptions::default(),
+            tls_client: Tls::new(),
         }
     }
 }
@@ -130,6 +132,35 @@ impl ServerBuilder {
         self
     }
 
+    /// The TLS settings towards `tls://` endpoints that the server [connects](Server::connect) to.
+    /// Default: the system's roots.
+    #[must_use]
+    pub fn tls_client(mut self, tls: Tls) -> Self {
+        self.tls_client = tls;
+        self
+    }
+
+    /// Speaks axon's bare req/rep in place of axon-rpc: every message goes to `handler`, whose
+    /// parameters are its arguments, and whose result (an array as several values) is the reply
+    /// behind a null for "no error". A fault's text is the error. See [`Req`](crate::Req) for the
+    /// other side.
+    #[must_use]
+    pub fn reply<M, H: Handler<M>>(mut self, handler: H) -> Self {
+        self.registry.plain = Some(Arc::new(Method::typed(handler)));
+        self
+    }
+
+    /// As [`reply`](Self::reply), with a handler that takes any number of arguments as they are.
+    #[must_use]
+    pub fn reply_values<F, O>(mut self, handler: F) -> Self
+    where
+        F: Fn(Context, Vec<Value>) -> O + Send + Sync + 'static,
+        O: Future<Output = Result<Value, Fault>> + Send + 'static,
+    {
+        self.registry.plain = Some(Arc::new(Method::variadic(handler)));
+        self
+    }
+
     /// Listens on `endpoint`: a port number (on all interfaces, as the field has it), a text such
     /// as `tcp://127.0.0.1:8888`, `tls://…`, `unix:///path`, or an [`Endpoint`].
     ///
@@ -149,7 +180,20 @@ impl ServerBuilder {
         E: TryInto<Endpoint>,
         E::Error: Into<EndpointError>,
     {
+        let mut server = self.start();
+        server.bind(endpoint).await?;
+        Ok(server)
+    }
+
+    /// A server that listens nowhere yet: for one that only [connects](Server::connect).
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub fn start(self) -> Server {
+        let timeout = Some(self.limits.handshake_timeout);
         let shared = Shared {
+            dialer: Dialer::new(self.tls_client, None, timeout),
             registry: self.registry,
             limits: self.limits,
             counters: Counters::default(),
@@ -158,9 +202,6 @@ impl ServerBuilder {
             tasks: TaskTracker::new(),
             notified: TaskTracker::new(),
         };
-        let mut server =
-            Server { shared: Arc::new(shared), addresses: Vec::new(), options: self.options };
-        server.bind(endpoint).await?;
-        Ok(server)
+        Server { shared: Arc::new(shared), addresses: Vec::new(), options: self.options }
     }
 }

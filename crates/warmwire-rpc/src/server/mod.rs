@@ -2,20 +2,21 @@
 
 mod builder;
 mod context;
+mod dial;
 mod handler;
 mod invoke;
 mod registry;
 mod session;
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use warmwire_net::{Accepted, Endpoint, EndpointError, ListenOptions, Listener};
+use warmwire_net::{Accepted, Dialer, Endpoint, EndpointError, ListenOptions, Listener};
 
 pub use builder::ServerBuilder;
 pub use context::{Caller, Context};
@@ -23,7 +24,7 @@ pub use handler::{Handler, WithContext};
 
 use self::registry::Registry;
 use self::session::Session;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 
 /// A server, which answers calls until it is closed or dropped.
 ///
@@ -55,6 +56,7 @@ pub struct ServerStats {
 pub(crate) struct Shared {
     registry: Registry,
     limits: Limits,
+    dialer: Dialer,
     counters: Counters,
     /// Answer what has come, and take no more.
     closing: CancellationToken,
@@ -92,25 +94,41 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Endpoint`] or [`ErrorKind::Bind`], as in [`ServerBuilder::bind`].
+    /// [`ErrorKind::Endpoint`](crate::ErrorKind::Endpoint) or [`ErrorKind::Bind`](crate::ErrorKind::Bind), as in [`ServerBuilder::bind`].
     pub async fn bind<E>(&mut self, endpoint: E) -> Result<(), Error>
     where
         E: TryInto<Endpoint>,
         E::Error: Into<EndpointError>,
     {
         let endpoint = crate::endpoint(endpoint)?;
-        let listener = Listener::bind(&endpoint, &self.options).await;
-        let listener = listener.map_err(|error| {
-            Error::new(ErrorKind::Bind, format!("cannot listen on {error}")).with_source(error)
-        })?;
+        let listener = crate::listen(&endpoint, &self.options).await?;
         self.addresses.push(listener.local_endpoint().clone());
         self.shared.tasks.spawn(accept(listener, Arc::clone(&self.shared)));
         Ok(())
     }
 
-    /// Where it listens first, with the port that the system chose.
+    /// Connects to a peer and answers its calls: one that [listens](crate::ClientBuilder::bind) for
+    /// servers, as axon's sockets may. A connection that ends is opened again, after growing waits.
+    /// The TLS settings are those of [`ServerBuilder::tls_client`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Endpoint`](crate::ErrorKind::Endpoint) if the endpoint is written wrongly.
+    pub fn connect<E>(&self, endpoint: E) -> Result<(), Error>
+    where
+        E: TryInto<Endpoint>,
+        E::Error: Into<EndpointError>,
+    {
+        let endpoint = crate::endpoint(endpoint)?;
+        self.shared.tasks.spawn(dial::keep(Arc::clone(&self.shared), endpoint));
+        Ok(())
+    }
+
+    /// Where it listens first, with the port that the system chose. Of a server that only connects,
+    /// a port at which nobody listens.
     pub fn local_address(&self) -> &Endpoint {
-        &self.addresses[0]
+        static NOWHERE: OnceLock<Endpoint> = OnceLock::new();
+        self.addresses.first().unwrap_or_else(|| NOWHERE.get_or_init(|| Endpoint::from(0)))
     }
 
     /// Everywhere where it listens, in the order of the binds.

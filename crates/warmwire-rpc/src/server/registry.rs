@@ -48,6 +48,8 @@ pub(crate) struct Registry {
     names: Vec<String>,
     /// The server's name, for faults.
     pub(crate) id: Option<String>,
+    /// What every message goes to on axon's bare req/rep.
+    pub(crate) plain: Option<Arc<Method>>,
 }
 
 impl Registry {

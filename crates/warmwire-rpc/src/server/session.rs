@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::{AbortHandle, JoinSet};
-use warmwire_amp::message::{Call, Received, Reply, Request};
-use warmwire_amp::{Dialect, Fault, Frame, FrameWriter};
+use warmwire_amp::message::{Call, Received, Reply, Request, plain};
+use warmwire_amp::{Argument, Dialect, Fault, Frame, FrameWriter, Value};
 use warmwire_net::Peer;
 
 use super::invoke::{Running, start};
+use super::registry::Method;
 use super::{Caller, Shared};
 use crate::wire::{Wire, WireError};
 
@@ -161,6 +162,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     fn take(&mut self, frame: Frame) -> Result<(), WireError> {
+        if let Some(method) = self.server.registry.plain.clone() {
+            return self.take_plain(&method, frame);
+        }
         match Request::read(frame) {
             Ok(Received { id, message, dialect }) => self.serve(id, message, dialect),
             Err(unreadable) => {
@@ -169,6 +173,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 let reply = Reply::Fault(unreadable.fault);
                 self.answer(&Answer { id, dialect: unreadable.dialect, reply });
             }
+        }
+        Ok(())
+    }
+
+    /// A message of axon's bare req/rep.
+    fn take_plain(&mut self, method: &Method, mut frame: Frame) -> Result<(), WireError> {
+        let id = frame.pop().ok_or(WireError::NoArguments)?;
+        self.server.counters.calls.fetch_add(1, Relaxed);
+        let started = match plain::read(frame) {
+            Ok(values) => start(method, Caller::new(&self.peer, None), None, values),
+            Err(error) => Ok(Reply::Fault(Fault::new(error.to_string()))),
+        };
+        match started {
+            Ok(reply) => self.answer(&Answer { id, dialect: Dialect::Axon, reply }),
+            Err(running) => self.spawn(id, Dialect::Axon, running),
         }
         Ok(())
     }
@@ -234,7 +253,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if matches!(reply, Reply::Fault(_)) {
             self.server.counters.faults.fetch_add(1, Relaxed);
         }
-        reply.write(id, *dialect, &mut self.scratch);
+        self.write(id, *dialect, reply);
         let limit = self.server.limits.max_message;
         if self.scratch.len() > limit {
             let length = self.scratch.len();
@@ -243,8 +262,33 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 "the result has {length} bytes and a message may have {limit}: raise max_message \
                  at both ends, or answer in parts"
             ));
-            Reply::Fault(fault.code("too_large")).write(id, *dialect, &mut self.scratch);
+            let reply = Reply::Fault(fault.code("too_large"));
+            self.write(id, *dialect, &reply);
         }
         self.wire.out.append(&mut self.scratch);
     }
+
+    fn write(&mut self, id: &Bytes, dialect: Dialect, reply: &Reply) {
+        match self.server.registry.plain {
+            Some(_) => plain::write_reply(&plain_reply(reply), id, &mut self.scratch),
+            None => reply.write(id, dialect, &mut self.scratch),
+        }
+    }
+}
+
+/// A reply as axon's bare sockets carry it: an array is several values.
+fn plain_reply(reply: &Reply) -> Result<Vec<Argument>, String> {
+    let values = match reply {
+        Reply::Fault(fault) => return Err(fault.message().to_owned()),
+        Reply::Results(results) => match results.as_slice() {
+            [Value::Array(several)] => several.clone(),
+            results => results.to_vec(),
+        },
+        Reply::Methods(_) | Reply::Pong => Vec::new(),
+    };
+    if values.is_empty() {
+        return Ok(Vec::new());
+    }
+    // The error has a place of its own.
+    plain::arguments(values, plain::MAX_PLAIN - 1).map_err(|fault| fault.message().to_owned())
 }

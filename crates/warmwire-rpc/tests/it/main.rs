@@ -8,5 +8,7 @@ mod hostile;
 mod queue;
 mod reconnect;
 mod scripted;
+mod sides;
+mod sockets;
 mod tls;
 mod unix;
