@@ -1,6 +1,8 @@
 // A peer of axon or pm2-axon, driven by lines of JSON.
 //
-//   node peer.cjs rpc-server|rpc-client|rep|req PACKAGE bind|connect ENDPOINT
+//   node peer.cjs ROLE PACKAGE bind|connect ENDPOINT
+//
+// ROLE is rpc-server, rpc-client, rep, req, push, pull, pub-emitter or sub-emitter.
 //
 // Writes {"ready":PORT} once it listens or is connected (the port is null for a Unix socket), then an
 // answer for each line that it reads. Ends with its standard input. Values travel as JSON, with
@@ -77,6 +79,26 @@ const commands = {
       reply(null, ...args);
     });
   },
+  push: (socket) => ({
+    send: ({ send }) => {
+      socket.send(...send.map(unpack));
+      say({ sent: true });
+    },
+  }),
+  pull: (socket) => {
+    socket.on('message', (...args) => say({ message: args.map(pack) }));
+  },
+  'pub-emitter': (socket) => ({
+    send: ({ send }) => {
+      socket.emit(...send.map(unpack));
+      say({ sent: true });
+    },
+  }),
+  'sub-emitter': (socket) => {
+    // pm2-axon adds the connection behind the arguments.
+    const own = (args) => args.filter((arg) => !(arg && arg.remoteAddress !== undefined));
+    socket.on('user:*', (...args) => say({ message: own(args).map(pack) }));
+  },
   req: (socket) => ({
     send: ({ send }) => socket.send(...send.map(unpack), (error, ...results) => say(
       { error: pack(error), results: results.map(pack) })),
@@ -84,12 +106,13 @@ const commands = {
 };
 
 const socket = axon.socket({ 'rpc-server': 'rep', 'rpc-client': 'req' }[role] ?? role);
-socket.on('error', (error) => say({ failed: String(error) }));
+const inner = socket.sock ?? socket;
+inner.on('error', (error) => say({ failed: String(error) }));
 const handlers = commands[role](socket) ?? {};
 
 // Not their callbacks: on Unix sockets those never come.
-socket.once(how, () => {
-  const address = how === 'bind' ? (socket.address() ?? {}) : {};
+inner.once(how, () => {
+  const address = how === 'bind' ? (inner.address() ?? {}) : {};
   say({ ready: address.port ?? null });
 });
 socket[how](/^\d+$/.test(endpoint) ? Number(endpoint) : endpoint);

@@ -83,6 +83,15 @@ impl AxonPeer {
         self.answer().await
     }
 
+    /// What the peer says next.
+    ///
+    /// # Panics
+    ///
+    /// If the peer has died.
+    pub async fn heard(&mut self) -> Value {
+        self.answer().await
+    }
+
     async fn answer(&mut self) -> Value {
         let line = self.output.next_line().await.expect("a pipe can be read");
         let line = line.expect("the peer lives; why it does not is above");
@@ -112,12 +121,18 @@ impl Pm2 {
         }
         let daemon = Self { home: Folder::new() };
         let program = daemon.home.path("sleeper.cjs");
-        fs::write(&program, "setInterval(() => {}, 1000);\n").expect("the folder is new");
+        fs::write(&program, "setInterval(() => console.log('tick'), 50);\n")
+            .expect("the folder is new");
         let program = program.display().to_string();
         let started = daemon.command(&["start", &program, "--name", "sleeper"]).status().await;
         let started = started.expect("node was found a moment ago");
         assert!(started.success(), "pm2 start: {started}");
         Some(daemon)
+    }
+
+    /// The socket on which it publishes what its programs do.
+    pub fn bus_socket(&self) -> PathBuf {
+        self.home.path("pub.sock")
     }
 
     /// The socket on which it takes calls.

@@ -11,7 +11,8 @@ mod rpc;
 pub(crate) use agent::{AgentFlags, Order};
 pub(crate) use bench::{BenchFlags, LoadFlags, ServerFlags, SideChoice};
 pub(crate) use rpc::{
-    CallFlags, Exec, HowFlags, Payload, PeerFlags, RpcBenchFlags, RpcCommand, ServeFlags,
+    CallFlags, Exec, HowFlags, Payload, PeerFlags, ReceiveFlags, RpcBenchFlags, RpcCommand,
+    SendFlags, ServeFlags, SocketFlags, SubFlags,
 };
 
 use clap::builder::BoolishValueParser;

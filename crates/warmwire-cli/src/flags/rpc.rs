@@ -29,6 +29,59 @@ pub(crate) enum RpcCommand {
     /// Measure calls: sequential, pipelined and over five connections, small and large
     #[command(name = "bench", after_help = ENDPOINTS)]
     Bench(RpcBenchFlags),
+    /// Send each line of standard input, a JSON message, to one pull socket
+    #[command(after_help = ENDPOINTS)]
+    Push(SendFlags),
+    /// Print what push sockets send, a JSON message a line
+    #[command(after_help = ENDPOINTS)]
+    Pull(ReceiveFlags),
+    /// Publish each line of standard input, a JSON array that begins with the topic, to all sub
+    /// sockets; waits for the first of them
+    #[command(after_help = ENDPOINTS)]
+    Pub(SendFlags),
+    /// Print what pub sockets publish, a JSON document a line
+    #[command(after_help = ENDPOINTS)]
+    Sub(SubFlags),
+}
+
+/// One end of a one-way socket.
+#[derive(Args, Debug)]
+pub(crate) struct SocketFlags {
+    /// Where the other end listens, or this one with --bind
+    pub(crate) endpoint: Endpoint,
+    /// Listen in place of connecting
+    #[arg(long)]
+    pub(crate) bind: bool,
+    /// A file with the roots to trust for tls://, in PEM [default: the system's]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<std::path::PathBuf>,
+    /// Standard output is JSON in any case
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SendFlags {
+    #[command(flatten)]
+    pub(crate) socket: SocketFlags,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReceiveFlags {
+    #[command(flatten)]
+    pub(crate) socket: SocketFlags,
+    /// End after so many messages [default: when interrupted]
+    #[arg(long, value_name = "N")]
+    pub(crate) count: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SubFlags {
+    #[command(flatten)]
+    pub(crate) receive: ReceiveFlags,
+    /// Which topics; * stands for one character or more [default: all]
+    #[arg(value_name = "PATTERN")]
+    pub(crate) patterns: Vec<String>,
 }
 
 /// Which peer, and how.

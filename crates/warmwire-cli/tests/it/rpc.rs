@@ -170,3 +170,49 @@ fn the_benchmark_measures_every_mode_and_size() {
     assert_eq!(figures.len(), 2 * 3 * 4);
     assert!(figures.iter().all(|figure| figure["calls"].as_u64().is_some_and(|calls| calls > 0)));
 }
+
+/// Runs a command that prints where it listens, and returns it with that.
+fn listening(arguments: &[&str]) -> (Child, String) {
+    let mut command = warmwire(&[&["rpc"], arguments].concat());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary runs");
+    let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    stderr.read_line(&mut line).expect("UTF-8");
+    let endpoint = line.trim_end().strip_prefix("listening on ").expect("where it listens");
+    (child, endpoint.to_owned())
+}
+
+/// Runs a command on these lines of standard input, to its end.
+fn feed(arguments: &[&str], lines: &str) -> std::process::Output {
+    let mut command = warmwire(&[&["rpc"], arguments].concat());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary runs");
+    child.stdin.take().expect("it is piped").write_all(lines.as_bytes()).expect("it reads");
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn lines_are_pushed_and_pulled() {
+    let (pull, endpoint) = listening(&["pull", LOOPBACK, "--bind", "--count", "3"]);
+    let lines = "[\"job\",1]\n\n{\"a\":[null]}\n\"text\"\n";
+    let push = feed(&["push", &endpoint], lines);
+    assert_eq!(push.status.code(), Some(0), "{}", stderr(&push));
+    let pulled = pull.wait_with_output().expect("it ends");
+    assert_eq!(stdout(&pulled), "[\"job\",1]\n[{\"a\":[null]}]\n[\"text\"]\n");
+    let wrong = feed(&["push", &endpoint], "[1\n");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(stderr(&wrong).contains("line 1 of standard input: not JSON"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn lines_are_published_to_who_subscribes() {
+    let arguments = ["sub", LOOPBACK, "user:*", "--bind", "--count", "1"];
+    let (sub, endpoint) = listening(&arguments);
+    let publisher = feed(&["pub", &endpoint], "[\"other\"]\n[\"user:login\",{\"id\":7}]\n");
+    assert_eq!(publisher.status.code(), Some(0), "{}", stderr(&publisher));
+    let document: Value =
+        serde_json::from_slice(&sub.wait_with_output().expect("it ends").stdout).expect("JSON");
+    let expected = json!({"topic": "user:login", "captures": ["login"], "arguments": [{"id": 7}]});
+    assert_eq!(document, expected);
+}

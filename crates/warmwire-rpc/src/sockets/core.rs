@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -22,7 +23,7 @@ use crate::client::{Counter, backoff};
 use crate::error::{Error, ErrorKind};
 
 /// How long a peer that connects may take for its TLS handshake.
-const HANDSHAKE: std::time::Duration = std::time::Duration::from_secs(10);
+const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// What all kinds of sockets share.
 pub(super) struct Core {

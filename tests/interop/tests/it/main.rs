@@ -8,4 +8,5 @@ mod nginx;
 mod node;
 mod pm2;
 mod proxies;
+mod sockets;
 mod sweep;

@@ -1,5 +1,6 @@
 //! The RPC with a pm2 daemon.
 
+use warmwire::rpc::sockets::Sub;
 use warmwire::rpc::{Client, Fault, Object, Value};
 use warmwire_interop::axon::Pm2;
 
@@ -20,6 +21,17 @@ async fn a_pm2_daemon_answers() {
     assert_eq!(error.fault().map(Fault::message), Some("99 : id unknown"));
     client.ping().await.expect("it lives");
     assert!(client.methods().await.expect("a list").contains_key("getMonitorData"));
+}
+
+#[tokio::test]
+async fn the_bus_of_a_pm2_daemon_is_heard() {
+    let Some(pm2) = Pm2::start().await else { return };
+    let mut sub = Sub::builder().subscribe();
+    sub.subscribe("log:*");
+    sub.connect(format!("unix://{}", pm2.bus_socket().display())).expect("an endpoint");
+    let message = sub.recv().await;
+    assert_eq!((&*message.topic, &*message.captures), ("log:out", &["out".to_owned()][..]));
+    assert_eq!(message.arguments[0].get("data").and_then(Value::as_str), Some("tick\n"));
 }
 
 #[tokio::test]

@@ -4,6 +4,9 @@ mod bench;
 mod call;
 mod echo;
 mod serve;
+mod sockets;
+
+use std::path::Path;
 
 use anyhow::Context;
 use serde_json::json;
@@ -32,6 +35,10 @@ pub(super) fn run(command: &RpcCommand) -> Result<(), Failure> {
             RpcCommand::Ping(flags) => ping(flags).await,
             RpcCommand::Serve(flags) => serve::run(flags).await,
             RpcCommand::Bench(flags) => bench::run(flags).await,
+            RpcCommand::Push(flags) => sockets::push(flags).await,
+            RpcCommand::Pull(flags) => sockets::pull(flags).await,
+            RpcCommand::Pub(flags) => sockets::publish(flags).await,
+            RpcCommand::Sub(flags) => sockets::subscribe(flags).await,
         }
     })
 }
@@ -71,12 +78,17 @@ async fn ping(flags: &PeerFlags) -> Result<(), Failure> {
 
 /// A client of the peer that was named.
 async fn connect(endpoint: &Endpoint, how: &HowFlags) -> Result<Client, Failure> {
-    let mut tls = Tls::new();
-    if let Some(path) = &how.cacert {
-        let roots = std::fs::read(path)
-            .map_err(|error| Failure::usage(format!("--cacert {}: {error}", path.display())))?;
-        tls = tls.roots_pem(&roots);
-    }
-    let client = Client::builder().tls(tls).timeout(how.timeout.0).connect_timeout(how.timeout.0);
+    let client = Client::builder()
+        .tls(tls(how.cacert.as_deref())?)
+        .timeout(how.timeout.0)
+        .connect_timeout(how.timeout.0);
     Ok(client.reconnect(false).connect(endpoint).await.map_err(anyhow::Error::from)?)
+}
+
+/// The roots that were named, or the system's.
+fn tls(roots: Option<&Path>) -> Result<Tls, Failure> {
+    let Some(path) = roots else { return Ok(Tls::new()) };
+    let roots = std::fs::read(path)
+        .map_err(|error| Failure::usage(format!("--cacert {}: {error}", path.display())))?;
+    Ok(Tls::new().roots_pem(&roots))
 }
