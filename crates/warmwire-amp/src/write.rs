@@ -14,7 +14,7 @@ const VERSION: u8 = 1;
 const CHAINED: usize = 4096;
 
 /// What an idle writer keeps of its buffer.
-const KEPT: usize = 64 << 10;
+const KEPT: usize = 16 << 10;
 
 /// Frames that wait to be written.
 ///

@@ -77,6 +77,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         }
         let offered = self.input.capacity() - self.input.len();
         let read = poll_read_buf(Pin::new(&mut self.stream), cx, &mut self.input);
+        if read.is_pending() && self.input.is_empty() {
+            // A quiet connection keeps no buffer; a new one costs nothing beside the next wait.
+            self.input = BytesMut::new();
+        }
         let count = ready!(read).map_err(WireError::Io)?;
         if count == 0 {
             return Poll::Ready(Err(if self.input.is_empty() {

@@ -85,6 +85,8 @@ pub(super) struct Untyped {
     request: Result<Asked, Error>,
     timeout: Option<Duration>,
     deadline: Option<Instant>,
+    /// When it began, until it is sent for the first time.
+    began: Option<Instant>,
     idempotent: bool,
     stage: Stage,
 }
@@ -105,7 +107,15 @@ enum Stage {
 impl Untyped {
     pub(super) fn new(client: Arc<Handle>, request: Result<Asked, Error>) -> Self {
         let timeout = client.shared.options.timeout;
-        Self { client, request, timeout, deadline: None, idempotent: false, stage: Stage::New }
+        Self {
+            client,
+            request,
+            timeout,
+            deadline: None,
+            began: None,
+            idempotent: false,
+            stage: Stage::New,
+        }
     }
 
     fn start(&mut self) {
@@ -113,10 +123,17 @@ impl Untyped {
         let now = Instant::from(tokio::time::Instant::now());
         // A time that no clock can show is no limit.
         self.deadline = self.timeout.and_then(|time| now.checked_add(time));
-        if let Ok(Asked::Rpc(Request::Call(call))) = &mut self.request {
-            call.deadline = self.timeout;
-        }
+        self.began = Some(now);
         self.stage = Stage::Ready;
+    }
+
+    /// Has the request say how long the caller will wait from now on.
+    fn tell_time_left(&mut self) {
+        if let Ok(Asked::Rpc(Request::Call(call))) = &mut self.request {
+            // The clock has just been read where it is sent for the first time.
+            let now = self.began.take().unwrap_or_else(|| tokio::time::Instant::now().into());
+            call.deadline = self.deadline.map(|at| at.saturating_duration_since(now));
+        }
     }
 
     /// Sends it, or takes a place in the queue.
@@ -157,9 +174,13 @@ impl Untyped {
         loop {
             match &mut self.stage {
                 Stage::New => self.start(),
-                Stage::Ready => self.begin(cx, None)?,
+                Stage::Ready => {
+                    self.tell_time_left();
+                    self.begin(cx, None)?;
+                }
                 Stage::Waits { place, .. } => {
                     let place = Some(*place);
+                    self.tell_time_left();
                     self.begin(cx, place)?;
                     if let Stage::Waits { timer, .. } = &mut self.stage {
                         match timer {

@@ -24,6 +24,7 @@ pub(super) async fn keep(
     source: Arc<Source>,
     mut first: Option<Adopted<Stream>>,
 ) {
+    let _keeping = Keeping(Arc::clone(&client));
     let mut failures = 0;
     while let Some(next) = next(&client, &source, first.take(), failures).await {
         failures += 1;
@@ -36,10 +37,18 @@ pub(super) async fn keep(
             Err(error) => failed(&client, &error, failures),
         }
         if !client.options.reconnect {
-            break;
+            return;
         }
     }
-    client.keeper_ended();
+}
+
+/// Says when a task that may bring connections ends, however it does.
+struct Keeping(Arc<Shared>);
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        self.0.keeper_ended();
+    }
 }
 
 /// The next connection, or why there is none. `None` when no more is wanted.
@@ -64,6 +73,7 @@ async fn next(
 
 /// Accepts peers until the client ends.
 pub(super) async fn accept(client: Arc<Shared>, listener: Listener) {
+    let _keeping = Keeping(Arc::clone(&client));
     let closing = client.closing.clone();
     while let Some(Ok(accepted)) = closing.run_until_cancelled(listener.accept()).await {
         let peer_of = Arc::clone(&client);
@@ -75,7 +85,6 @@ pub(super) async fn accept(client: Arc<Shared>, listener: Listener) {
             }
         });
     }
-    client.keeper_ended();
 }
 
 /// How long to wait after so many failures in a row: half as long again for each, with jitter.
@@ -128,7 +137,6 @@ where
     let Adopted { link, mover } = adopted;
     let why = mover.run(ending).await;
     client.counters.closed.add(1);
-    client.disconnected(&link, &why);
     client.tell(&Event::Disconnected { connection: link.number, reason: &why });
     // One that lived longer than the greatest wait makes no storm, answered or not.
     link.is_healthy() || link.age() > client.options.backoff.1

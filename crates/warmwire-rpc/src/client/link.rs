@@ -318,6 +318,8 @@ impl Link {
     pub(super) fn end(&self, written: u64, why: &Arc<str>) {
         let mut state = self.lock();
         state.ended = true;
+        // Nobody chooses it any more.
+        self.buffered.store(usize::MAX, Relaxed);
         for call in state.calls.drain() {
             let sent = if call.start >= written { Sent::No } else { Sent::Maybe };
             drop(call.reply.send(Err(Failure::Disconnected(sent, Arc::clone(why)))));

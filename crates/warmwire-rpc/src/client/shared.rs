@@ -249,8 +249,11 @@ impl Shared {
 
     pub(crate) fn disconnected(&self, link: &Arc<Link>, why: &str) {
         let mut state = self.lock();
+        let before = state.links.len();
         state.links.retain(|other| !Arc::ptr_eq(other, link));
-        state.last_error = Some(why.to_owned());
+        if state.links.len() < before {
+            state.last_error = Some(why.to_owned());
+        }
     }
 
     pub(crate) fn connect_failed(&self, why: &str) {

@@ -48,6 +48,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
             Some(Ok(())) | None => "this end closed it".into(),
         };
         self.link.end(self.written, &why);
+        client.disconnected(&self.link, &why);
         why
     }
 
@@ -71,6 +72,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
                 let _ = self.wire.poll_shutdown(cx);
                 return Poll::Ready(Ok(()));
             }
+            // Something was written, answered, cancelled, or its time was over.
+            self.client.room_is_free();
             return Poll::Pending;
         }
     }
@@ -79,12 +82,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, WireError> {
         loop {
             let more = self.link.take(&mut self.wire.out);
-            let before = self.written;
             let flushed = self.wire.poll_flush(cx, &mut self.written);
             self.link.writing(self.wire.out.len());
-            if self.written > before {
-                self.client.room_is_free();
-            }
             match flushed {
                 Poll::Ready(Ok(())) if more => {}
                 Poll::Ready(Ok(())) => return Ok(true),
@@ -116,7 +115,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         if !self.replies.is_empty() {
             let unknown = self.link.settle(&mut self.replies);
             self.client.counters.late_replies.add(unknown);
-            self.client.room_is_free();
         }
         read
     }
@@ -158,5 +156,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         let over = timer.as_mut().poll(cx).is_ready();
         self.timer = Some(timer);
         fired || over
+    }
+}
+
+impl<S> Drop for Mover<S> {
+    /// Whatever ends the task, a panic of a listener or the end of its runtime, ends the calls.
+    fn drop(&mut self) {
+        self.link.end(self.written, &"its task ended".into());
+        self.client.disconnected(&self.link, "its task ended");
     }
 }

@@ -239,3 +239,44 @@ async fn the_last_handle_closes_the_connections() {
     })
     .await;
 }
+
+#[test]
+fn calls_end_with_the_runtime_of_their_client() {
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let (theirs, ours) = (runtime(), runtime());
+    let (client, peer) = theirs.block_on(async {
+        let (listener, endpoint) = listen().await;
+        let client = Client::connect(&endpoint).await.expect("connects");
+        (client, Script::accept(&listener).await)
+    });
+    let call = ours.spawn(client.call::<i64>("work", ()).timeout(None));
+    ours.block_on(async {
+        while client.status().in_flight == 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+    drop(theirs);
+    let error = ours.block_on(guarded("its end", call)).expect("no panic").expect_err("ended");
+    assert_eq!(error.kind(), ErrorKind::Disconnected);
+    drop(peer);
+}
+
+#[tokio::test]
+async fn a_listener_that_panics_hangs_no_call() {
+    let (listener, endpoint) = listen().await;
+    let client = Client::builder()
+        .on_event(|event| {
+            if let warmwire_rpc::Event::Connected { connection: 1 } = event {
+                panic!("on purpose");
+            }
+        })
+        .reconnect(true)
+        .connect(&endpoint)
+        .await
+        .expect("connects");
+    drop(Script::accept(&listener).await);
+    let call = client.call::<i64>("work", ()).timeout(None);
+    let error = guarded("its end", call).await.expect_err("there is no connection any more");
+    assert_eq!(error.kind(), ErrorKind::Disconnected);
+}

@@ -144,3 +144,36 @@ async fn a_call_waits_no_longer_than_its_time() {
     assert_eq!((error.kind(), error.was_sent()), (ErrorKind::Timeout, Sent::No));
     assert_eq!(client.status().waiting, 0);
 }
+
+#[tokio::test]
+async fn room_that_a_dropped_call_leaves_goes_to_the_next() {
+    // An axon peer is told nothing of it, so nothing is written that could wake anybody.
+    let (listener, endpoint) = listen().await;
+    let client = Client::builder().max_in_flight(1).connect(&endpoint).await.expect("connects");
+    let mut peer = Script::accept(&listener).await;
+    let first = tokio::spawn(client.call::<i64>("first", ()));
+    assert_eq!(peer.call().await.1, "first");
+    let second = tokio::spawn(client.call::<i64>("second", ()));
+    while client.status().waiting == 0 {
+        tokio::task::yield_now().await;
+    }
+    first.abort();
+    let (id, method) = peer.call().await;
+    assert_eq!(method, "second");
+    peer.send(&[br#"j:{"args":[2]}"#, &id]).await;
+    assert_eq!(guarded("its answer", second).await.expect("no panic").expect("answered"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn room_that_a_call_leaves_whose_time_was_over_goes_to_the_next() {
+    let (listener, endpoint) = listen().await;
+    let client = Client::builder().max_in_flight(1).connect(&endpoint).await.expect("connects");
+    let mut peer = Script::accept(&listener).await;
+    let first = tokio::spawn(client.call::<i64>("first", ()).timeout(Duration::from_secs(1)));
+    assert_eq!(peer.call().await.1, "first");
+    let second = tokio::spawn(client.call::<i64>("second", ()));
+    assert_eq!(peer.call().await.1, "second");
+    let error = first.await.expect("no panic").expect_err("its time was over");
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    drop(second);
+}
