@@ -13,8 +13,9 @@ const VERSION: u8 = 1;
 /// copied behind the others. Below it the copy is cheaper than one more slice of a vectored write.
 const CHAINED: usize = 4096;
 
-/// What an idle writer keeps of its buffer.
-const KEPT: usize = 16 << 10;
+/// What an idle writer keeps of its buffer: more than 64 messages of 1 KiB, which would otherwise
+/// have it made anew each time.
+const KEPT: usize = 128 << 10;
 
 /// Frames that wait to be written.
 ///

@@ -15,7 +15,7 @@ pub const PACKAGES: [&str; 2] = ["axon", "pm2-axon"];
 
 /// A peer of one of the packages. Dropping it ends it.
 pub struct AxonPeer {
-    _child: Child,
+    child: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
     folder: Folder,
@@ -36,6 +36,24 @@ impl AxonPeer {
             false => "tcp://127.0.0.1:0".to_owned(),
         };
         Self::start(role, package, "bind", endpoint, folder).await
+    }
+
+    /// A server of `package` on this endpoint, whose last server has just ended. `None` without Node.
+    ///
+    /// # Panics
+    ///
+    /// As [`listening`](Self::listening).
+    pub async fn listening_again(role: &str, package: &str, endpoint: &str) -> Option<Self> {
+        Self::start(role, package, "bind", endpoint.to_owned(), Folder::new()).await
+    }
+
+    /// Ends it, and waits until it has ended.
+    ///
+    /// # Panics
+    ///
+    /// If the system does not let it be ended.
+    pub async fn kill(mut self) {
+        self.child.kill().await.expect("it is ours");
     }
 
     /// A client of `package` that is connected to `endpoint`. `None` without Node.
@@ -64,7 +82,7 @@ impl AxonPeer {
         let mut child = command.spawn().expect("node was found a moment ago");
         let input = child.stdin.take().expect("it is piped");
         let output = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        let mut peer = Self { _child: child, input, output, folder, endpoint };
+        let mut peer = Self { child, input, output, folder, endpoint };
         let ready = peer.answer().await;
         let port = ready.get("ready").unwrap_or_else(|| panic!("it is not ready: {ready}"));
         if let Some(port) = port.as_u64() {

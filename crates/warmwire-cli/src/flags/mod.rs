@@ -106,18 +106,23 @@ mod tests {
     }
 
     #[test]
-    fn every_flag_has_a_variable_and_a_help_text() {
-        let command = command();
-        let bench = command.find_subcommand("bench").unwrap();
-        for arg in bench.get_arguments().filter(|arg| arg.get_long().is_some()) {
-            let long = arg.get_long().unwrap();
-            let variable = format!("WARMWIRE_{}", long.replace('-', "_").to_uppercase());
-            assert_eq!(
-                arg.get_env().and_then(|env| env.to_str()),
-                Some(variable.as_str()),
-                "--{long}"
-            );
-            assert!(arg.get_help().is_some(), "--{long}");
+    fn every_flag_of_every_command_has_a_variable_and_a_help_text() {
+        let mut commands = vec![command()];
+        let mut flags = 0;
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
+            for arg in command.get_arguments() {
+                let Some(long) = arg.get_long().filter(|long| !["help", "version"].contains(long))
+                else {
+                    continue;
+                };
+                let place = format!("{} --{long}", command.get_name());
+                let variable = format!("WARMWIRE_{}", long.replace('-', "_").to_uppercase());
+                assert_eq!(arg.get_env().and_then(|env| env.to_str()), Some(&*variable), "{place}");
+                assert!(arg.get_help().is_some(), "{place}");
+                flags += 1;
+            }
         }
+        assert!(flags > 80, "{flags} flags of all commands");
     }
 }

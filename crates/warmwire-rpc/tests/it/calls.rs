@@ -303,3 +303,32 @@ async fn peers_beyond_the_limit_are_sent_away() {
     assert_eq!(server.stats().refused, 1);
     first.ping().await.expect("still served");
 }
+
+#[tokio::test]
+async fn a_handler_ends_when_its_callers_time_is_over_though_nobody_cancels_it() {
+    let (said, mut heard) = mpsc::unbounded_channel();
+    let server = Server::builder()
+        .expose("hang", move || {
+            let dropped = Dropped(said.clone());
+            async move {
+                std::future::pending::<()>().await;
+                drop(dropped);
+                Ok(())
+            }
+        })
+        .expose("next", || async { Ok(1) })
+        .bind("tcp://127.0.0.1:0")
+        .await
+        .expect("binds");
+    let mut peer = Script::connect(server.local_address()).await;
+    // In both forms, with 20 ms to go.
+    peer.send(&[br#"j:{"method":"hang","args":[],"ww":{"v":1,"deadline":20}}"#, b"s:1"]).await;
+    peer.send(&[b"ww\x01\x01\0\0\0\x14hang", b"j:[]", b"s:2"]).await;
+    for _ in 0..2 {
+        assert_eq!(guarded("the handler's end", heard.recv()).await, Some("dropped"));
+    }
+    // Its caller has given up by itself, so the next thing it hears is the next answer.
+    peer.send(&[br#"j:{"method":"next","args":[]}"#, b"s:3"]).await;
+    let reply = peer.frame().await.expect("an answer");
+    assert_eq!(reply.iter().last(), Some(&b"s:3"[..]));
+}

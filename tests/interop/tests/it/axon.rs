@@ -160,6 +160,25 @@ async fn f055_clients_of_axon_call_our_server() {
 }
 
 #[tokio::test]
+async fn our_client_finds_a_server_of_axon_again_after_it_was_killed() {
+    for package in PACKAGES {
+        let Some(peer) = AxonPeer::listening("rpc-server", package, false).await else { return };
+        let endpoint = peer.endpoint.clone();
+        let client = Client::connect(&endpoint).await.expect("connects");
+        let silent = tokio::spawn(client.call::<()>("silent", ()).timeout(None));
+        client.call::<f64>("add", (1, 1)).await.expect("adds");
+        peer.kill().await;
+        let error = silent.await.expect("no panic").expect_err("killed");
+        assert_eq!(error.kind(), ErrorKind::Disconnected, "{package}");
+        let waits = tokio::spawn(client.call::<f64>("add", (1, 2)));
+        let again = AxonPeer::listening_again("rpc-server", package, &endpoint).await;
+        let sum = waits.await.expect("no panic").expect("adds again");
+        assert_eq!(sum, 3.0, "{package}");
+        drop(again);
+    }
+}
+
+#[tokio::test]
 async fn clients_of_axon_find_our_server_again_after_a_restart() {
     for package in PACKAGES {
         let first = server("tcp://127.0.0.1:0").await;

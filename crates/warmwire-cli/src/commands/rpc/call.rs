@@ -9,6 +9,7 @@ use serde_json::json;
 use warmwire::rpc::{Client, Value};
 
 use super::connect;
+use crate::commands::interrupt::Interrupt;
 use crate::failure::Failure;
 use crate::flags::CallFlags;
 use crate::output;
@@ -79,13 +80,15 @@ async fn repeat(
     arguments: &[Value],
     times: u32,
 ) -> Result<(), Failure> {
+    let interrupt = Interrupt::listen();
     let start = Instant::now();
     let callers = flags.concurrency.get().min(times);
     let mut tasks = tokio::task::JoinSet::new();
     for caller in 0..callers {
         let share = times / callers + u32::from(caller < times % callers);
         let (client, method) = (client.clone(), flags.method.clone());
-        tasks.spawn(call_often(client, method, arguments.to_vec(), share));
+        let interrupt = interrupt.clone();
+        tasks.spawn(call_often(client, method, arguments.to_vec(), share, interrupt));
     }
     let mut all = Repeated { latencies: histogram(), failed: 0, first_error: None };
     while let Some(one) = tasks.join_next().await {
@@ -94,16 +97,27 @@ async fn repeat(
         all.first_error = all.first_error.or(one.first_error);
         all.latencies.add(one.latencies).context("cannot add latencies")?;
     }
-    show(flags, &all, times, start.elapsed().as_secs_f64())?;
-    match (all.failed == times, all.first_error) {
+    // Fewer than asked for if they were interrupted.
+    let done = all.failed + u32::try_from(all.latencies.len()).unwrap_or(u32::MAX);
+    show(flags, &all, done, start.elapsed().as_secs_f64())?;
+    match (all.failed == done, all.first_error) {
         (true, Some(error)) => Err(Failure::Work(anyhow::anyhow!("every call failed: {error}"))),
         _ => Ok(()),
     }
 }
 
-async fn call_often(client: Client, method: String, arguments: Vec<Value>, times: u32) -> Repeated {
+async fn call_often(
+    client: Client,
+    method: String,
+    arguments: Vec<Value>,
+    times: u32,
+    interrupt: Interrupt,
+) -> Repeated {
     let mut all = Repeated { latencies: histogram(), failed: 0, first_error: None };
     for _ in 0..times {
+        if interrupt.is_raised() {
+            break;
+        }
         let start = Instant::now();
         match client.call::<Value>(&method, arguments.clone()).await {
             Ok(_) => all.latencies.saturating_record(start.elapsed().as_nanos() as u64),
