@@ -9,7 +9,7 @@ use serde_json::ser::Formatter;
 use smallvec::{SmallVec, smallvec};
 
 use super::{ONE_BUFFER, WHOLE_BUFFERS};
-use crate::value::Value;
+use crate::value::{Kind, Value};
 
 /// Appends `value` as `JSON.stringify` would write it: undefined as null in arrays and left out of
 /// objects, a buffer as `{"type":"Buffer","data":[…]}`, NaN and the infinities as null.
@@ -22,10 +22,14 @@ pub(crate) fn write_node(value: &Value, out: &mut Vec<u8>) {
 pub(crate) fn loses(value: &Value) -> bool {
     match value {
         Value::Undefined => true,
-        Value::Number(number) => {
-            let number = number.as_f64();
-            !number.is_finite() || (number == 0.0 && number.is_sign_negative())
-        }
+        Value::Number(number) => match number.kind() {
+            Kind::Float(number) => {
+                !number.is_finite()
+                    || (number == 0.0 && number.is_sign_negative())
+                    || is_written_as_another_integer(number)
+            }
+            Kind::Signed(_) | Kind::Unsigned(_) => false,
+        },
         Value::Array(elements) => elements.iter().any(loses),
         Value::Object(object) => {
             // It would be read as a buffer.
@@ -34,6 +38,14 @@ pub(crate) fn loses(value: &Value) -> bool {
         }
         Value::Null | Value::Bool(_) | Value::String(_) | Value::Buffer(_) => false,
     }
+}
+
+/// Whether `JSON.stringify` may write digits that name another number to a reader of integers.
+///
+/// It writes the fewest that tell doubles apart, which above 2⁵³ is no longer the whole number that the
+/// double is. Beyond 2⁶⁴ no reader here takes digits for an integer.
+fn is_written_as_another_integer(number: f64) -> bool {
+    (2f64.powi(53)..2f64.powi(64)).contains(&number.abs())
 }
 
 /// The buffers that a skeleton refers to. Most messages have one at most.

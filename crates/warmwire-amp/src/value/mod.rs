@@ -12,6 +12,7 @@ use std::fmt;
 use bytes::Bytes;
 
 pub use de::from_value;
+pub(crate) use number::Kind;
 pub use number::Number;
 pub use object::Object;
 pub use ser::{to_result, to_value};

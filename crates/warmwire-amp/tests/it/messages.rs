@@ -173,6 +173,20 @@ fn pings_methods_and_cancellations_go_in_both_forms() {
     }
 }
 
+#[test]
+fn f082_a_large_double_is_not_read_as_the_integer_that_its_digits_name() {
+    // JavaScript writes the fewest digits that tell the doubles apart: 1340885032459289300 for the
+    // first one, which is an integer, too, but another number.
+    let whole = [1_340_885_032_459_289_344.0, 2f64.powi(53), 2f64.powi(60), 2f64.powi(63), 1e19];
+    for number in whole.into_iter().flat_map(|number| [number, -number]) {
+        for dialect in [Dialect::Axon, Dialect::Extended] {
+            let call = call("a", vec![number.into()]);
+            let received = Request::read(sent(&call, dialect)).expect("a call");
+            assert_eq!(received.message, call, "{number} by {dialect:?}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn f082_nothing_is_lost_between_two_warmwire_ends(
