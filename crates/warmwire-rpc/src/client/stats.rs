@@ -9,7 +9,7 @@ use crate::error::ErrorKind;
 /// What a client has counted since it was made, and what is going on.
 ///
 /// Every call ends once: `calls` = `in_flight` + `waiting` + `answered` + `faults` + `timeouts` +
-/// `disconnected` + `queue_full` + `cancelled` + `failed`.
+/// `disconnected` + `queue_full` + `cancelled` + `failed` + `notified`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientStats {
@@ -21,7 +21,7 @@ pub struct ClientStats {
     pub closed: u64,
     /// Attempts to connect that failed.
     pub connect_failed: u64,
-    /// Calls that have been made.
+    /// Calls that have been made, notifications and pings among them.
     pub calls: u64,
     /// Calls that are under way on a connection.
     pub in_flight: u64,

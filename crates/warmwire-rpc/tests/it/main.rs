@@ -1,6 +1,7 @@
 //! The RPC over real sockets, as its users and its peers see it.
 
 mod calls;
+mod chaos;
 mod closing;
 mod ends;
 mod faults;
