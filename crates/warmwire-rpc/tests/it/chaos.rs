@@ -64,7 +64,7 @@ async fn step(client: &Client, random: &mut Random) {
         3 => drop(tokio::time::timeout(patience, client.call::<()>("hang", ())).await),
         4 => drop(client.notify("late", (n,)).await),
         _ => {
-            let call = client.call::<u64>("late", (n,)).idempotent(n % 2 == 0);
+            let call = client.call::<u64>("late", (n,)).idempotent(n.is_multiple_of(2));
             if let Ok(back) = call.await {
                 assert_eq!(back, n);
             }
