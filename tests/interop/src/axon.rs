@@ -167,7 +167,9 @@ impl Pm2 {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("node");
         command.arg(source("node/node_modules/pm2/bin/pm2")).args(arguments);
-        command.env("PM2_HOME", self.home.path("")).env("PM2_DISCRETE_MODE", "true");
+        command.env("PM2_HOME", self.home.path(""));
+        // It asks its makers for newer versions otherwise: when it is first started, and every day.
+        command.env("PM2_DISCRETE_MODE", "true").env("PM2_DISABLE_VERSION_CHECK", "true");
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command
     }
