@@ -2,12 +2,17 @@
 //
 //   node peer.cjs ROLE PACKAGE bind|connect ENDPOINT
 //
-// ROLE is rpc-server, rpc-client, rep, req, push, pull, pub-emitter or sub-emitter.
+// ROLE is rpc-server, rpc-client, rep, req, push, pull, pub, sub, pub-emitter or sub-emitter.
 //
 // Writes {"ready":PORT} once it listens or is connected (the port is null for a Unix socket), then an
 // answer for each line that it reads. Ends with its standard input. Values travel as JSON, with
 // {"$buffer":"hex"} for a buffer and {"$undefined":true} for undefined.
+//
+// Of every role: {"drop":true} ends its connections, {"pause":true} stops reading from them, and
+// {"resume":true} goes on; each answers with their number, and so does {"peers":true}.
 'use strict';
+
+const net = require('net');
 
 const [role, pkg, how, endpoint] = process.argv.slice(2);
 const axon = require(pkg);
@@ -35,9 +40,13 @@ function unpack(value) {
   return value;
 }
 
+// pm2-axon adds the connection behind the arguments of what was published.
+const own = (args) => args.filter((arg) => !(arg instanceof net.Socket));
+
 // Both packages read a method's parameters from the text of its function.
 const methods = {
   add: function (a, b, fn) { fn(null, a + b); },
+  count: function (n, fn) { fn(null, n + 1); },
   echo: function (value, fn) { fn(null, value); },
   kind: function (value, fn) {
     fn(null, Buffer.isBuffer(value) ? 'buffer' : Array.isArray(value) ? 'array' : typeof value);
@@ -45,7 +54,9 @@ const methods = {
   fail: function (message, fn) { fn(new Error(message)); },
   fail_plain: function (value, fn) { fn(value); },
   many: function (fn) { fn(null, 1, 'two', { three: 3 }, Buffer.from([4])); },
+  nested: function (fn) { fn(null, { a: [Buffer.from([0, 255]), { b: Buffer.alloc(0) }] }); },
   none: function (fn) { fn(); },
+  slow: function (milliseconds, fn) { setTimeout(fn, milliseconds, null, milliseconds); },
   silent: function (fn) { void fn; },
 };
 
@@ -88,6 +99,16 @@ const commands = {
   pull: (socket) => {
     socket.on('message', (...args) => say({ message: args.map(pack) }));
   },
+  pub: (socket) => ({
+    send: ({ send }) => {
+      socket.send(...send.map(unpack));
+      say({ sent: true });
+    },
+  }),
+  sub: (socket) => {
+    socket.subscribe('user:*');
+    socket.on('message', (...args) => say({ message: own(args).map(pack) }));
+  },
   'pub-emitter': (socket) => ({
     send: ({ send }) => {
       socket.emit(...send.map(unpack));
@@ -95,8 +116,6 @@ const commands = {
     },
   }),
   'sub-emitter': (socket) => {
-    // pm2-axon adds the connection behind the arguments.
-    const own = (args) => args.filter((arg) => !(arg && arg.remoteAddress !== undefined));
     socket.on('user:*', (...args) => say({ message: own(args).map(pack) }));
   },
   req: (socket) => ({
@@ -108,7 +127,18 @@ const commands = {
 const socket = axon.socket({ 'rpc-server': 'rep', 'rpc-client': 'req' }[role] ?? role);
 const inner = socket.sock ?? socket;
 inner.on('error', (error) => say({ failed: String(error) }));
-const handlers = commands[role](socket) ?? {};
+const each = (act) => () => {
+  const connections = [...inner.socks];
+  connections.forEach(act);
+  say({ peers: connections.length });
+};
+const handlers = {
+  peers: each(() => {}),
+  drop: each((connection) => connection.destroy()),
+  pause: each((connection) => connection.pause()),
+  resume: each((connection) => connection.resume()),
+  ...commands[role](socket),
+};
 
 // Not their callbacks: on Unix sockets those never come.
 inner.once(how, () => {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
@@ -12,6 +13,9 @@ use super::{Folder, have_node, source};
 
 /// The packages that speak axon's protocol.
 pub const PACKAGES: [&str; 2] = ["axon", "pm2-axon"];
+
+/// After which a peer will say nothing more. Ten thousand calls take it a second or two.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A peer of one of the packages. Dropping it ends it.
 pub struct AxonPeer {
@@ -111,7 +115,9 @@ impl AxonPeer {
     }
 
     async fn answer(&mut self) -> Value {
-        let line = self.output.next_line().await.expect("a pipe can be read");
+        let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await;
+        let line = line.unwrap_or_else(|_| panic!("it said nothing for {PATIENCE:?}"));
+        let line = line.expect("a pipe can be read");
         let line = line.expect("the peer lives; why it does not is above");
         serde_json::from_str(&line).expect("a line of JSON")
     }

@@ -8,5 +8,7 @@ mod nginx;
 mod node;
 mod pm2;
 mod proxies;
+mod reconnects;
+mod sides;
 mod sockets;
 mod sweep;
